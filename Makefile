@@ -1,0 +1,35 @@
+# Each target sets up what it needs: a fresh clone, Python 3.11 and make are enough.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test test-long bench real lint clean
+
+demo: $(READY)
+	$(BIN)/tmapr demo --out runs/demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-long: lint
+	$(BIN)/python -m pytest -m "long or not long"
+
+bench: $(READY)
+	$(BIN)/python benchmarks/update.py
+
+real: $(READY)
+	$(BIN)/python benchmarks/real_descriptors.py
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv runs

@@ -1,0 +1,133 @@
+"""`.npz` files that describe themselves: a header {kind, version, made_by, settings} and plain arrays, no pickle.
+
+Members are stored uncompressed and start on 64-byte boundaries, so that a large array can be memory-mapped out
+of the file. Writing is deterministic: the same arrays give the same bytes.
+"""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version as package_version
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from tmapr.artifacts.atomic import replacing
+from tmapr.exceptions import InputError
+
+Arrays = Mapping[str, np.ndarray]
+
+_HEADER = "header"
+_ALIGNMENT = 64
+_LOCAL_HEADER = 30
+_ZIP64_EXTRA = 20
+_PADDING_TAG = 0x5450
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file is. `settings` is the digest of the settings that made it; `notes` is free JSON."""
+
+    kind: str
+    version: int
+    settings: str
+    notes: Mapping[str, Any]
+    made_by: str = ""
+
+
+def save_arrays(path: Path, header: Header, arrays: Arrays) -> None:
+    """Write atomically and flushed: after a kill the old or the new file is there, whole."""
+    described = {
+        "kind": header.kind,
+        "version": header.version,
+        "made_by": f"tmapr {package_version('tmapr')}",
+        "settings": header.settings,
+        "notes": header.notes,
+    }
+    with replacing(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        _write(archive, stream, _HEADER, np.array(json.dumps(described, sort_keys=True)))
+        for name, array in arrays.items():
+            _write(archive, stream, name, np.asarray(array))
+
+
+def load_arrays(
+    path: Path, kind: str, version: int, *, mapped: frozenset[str] = frozenset()
+) -> tuple[Header, dict[str, np.ndarray]]:
+    """Read a file of one kind and version; the arrays named in `mapped` stay on disk, read-only."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = _read_header(archive, path)
+            if header.kind != kind:
+                raise InputError(f"{path}: holds {header.kind!r}, not {kind!r}; is it the right file?")
+            if header.version != version:
+                raise InputError(
+                    f"{path}: {kind} version {header.version}, this program reads version {version};"
+                    f" make it again (it was made by {header.made_by})"
+                )
+            names = [Path(member).stem for member in archive.namelist() if member != f"{_HEADER}.npy"]
+            return header, {
+                name: _map(path, archive, name) if name in mapped else _read(archive, name) for name in names
+            }
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (zipfile.BadZipFile, EOFError, ValueError, KeyError, NotImplementedError, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: is damaged or not one of our files ({reason}); make it again") from None
+
+
+def take(arrays: Arrays, prefix: str) -> dict[str, np.ndarray]:
+    """The arrays of one owner, without its prefix."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def put(prefix: str, arrays: Arrays) -> dict[str, np.ndarray]:
+    """The arrays of one owner, under its prefix."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def digest(arrays: Arrays) -> str:
+    """SHA-256 over names, shapes, types and bytes: two files with it equal hold the same arrays."""
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        total.update(array.view(np.uint8).data if array.size else b"")
+    return total.hexdigest()
+
+
+def _write(archive: zipfile.ZipFile, stream: IO[bytes], name: str, array: np.ndarray) -> None:
+    member = zipfile.ZipInfo(f"{name}.npy")  # its fixed date of 1980 keeps the bytes reproducible
+    start = stream.tell() + _LOCAL_HEADER + len(member.filename.encode()) + _ZIP64_EXTRA + 4
+    padding = -start % _ALIGNMENT
+    member.extra = _PADDING_TAG.to_bytes(2, "little") + padding.to_bytes(2, "little") + bytes(padding)
+    with archive.open(member, "w", force_zip64=True) as target:
+        np.lib.format.write_array(target, array, allow_pickle=False)
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    with archive.open(f"{name}.npy") as source:
+        array: np.ndarray = np.lib.format.read_array(source, allow_pickle=False)
+        source.read()  # reaching the end makes zipfile compare the checksum
+        return array
+
+
+def _map(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    member = archive.getinfo(f"{name}.npy")
+    with path.open("rb") as source:
+        source.seek(member.header_offset)
+        local = source.read(_LOCAL_HEADER)
+        lengths = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
+        source.seek(member.header_offset + _LOCAL_HEADER + lengths)
+        np.lib.format.read_magic(source)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(source)
+        return np.memmap(path, dtype, mode="r", offset=source.tell(), shape=shape, order="F" if fortran else "C")
+
+
+def _read_header(archive: zipfile.ZipFile, path: Path) -> Header:
+    if f"{_HEADER}.npy" not in archive.namelist():
+        raise InputError(f"{path}: has no header, so it is not one of our files")
+    fields = json.loads(str(_read(archive, _HEADER)))
+    return Header(fields["kind"], fields["version"], fields["settings"], fields["notes"], fields["made_by"])

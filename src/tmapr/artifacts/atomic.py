@@ -1,0 +1,49 @@
+"""Replace a file so that a reader, or a kill at any moment, sees the old content or the new, never a mixture."""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+_ABANDONED_AFTER = 3600.0
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside `path`; on success flush it to disk and rename it over `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    partial = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.chmod(0o644)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    # The rename itself must reach the disk too, or a power cut could bring the old name back.
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a text file."""
+    with replacing(path) as stream:
+        stream.write(text.encode())
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed writers left; a young one may belong to a writer that still lives."""
+    for partial in path.parent.glob(f".{path.name}.*.partial"):
+        if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER:
+            partial.unlink(missing_ok=True)

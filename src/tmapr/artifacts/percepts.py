@@ -1,0 +1,138 @@
+"""Percept caches: one sequence's percepts and, beside them, the positions that were recorded as truth.
+
+`percepts/SEQ.npz` is what perception writes and what mapping, running and evaluation read, so that everything
+after the descriptor runs anywhere. Anybody can write one from arrays with `Recording.from_arrays` and `save`.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
+from tmapr.exceptions import InputError
+from tmapr.types import CoordinateFrame, Fault, Percept
+
+KIND, VERSION = "percepts", 1
+_SHORTEST = 1e-6
+_LOCAL = CoordinateFrame()
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A sequence of percepts; `known` says where a true position was recorded."""
+
+    sequence: str
+    percepts: tuple[Percept, ...]
+    truth: Float[np.ndarray, "frames 2"]
+    known: Bool[np.ndarray, " frames"]
+    frame: CoordinateFrame = _LOCAL
+
+    def __len__(self) -> int:
+        return len(self.percepts)
+
+    @property
+    def stamps(self) -> Int[np.ndarray, " frames"]:
+        """Nanoseconds since the epoch."""
+        return np.array([percept.stamp for percept in self.percepts], dtype=np.int64)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        sequence: str,
+        stamps: Int[np.ndarray, " frames"],
+        descriptors: Float[np.ndarray, "frames dim"],
+        *,
+        truth: Float[np.ndarray, "frames 2"] | None = None,
+        positions: Float[np.ndarray, "frames 2"] | None = None,
+        headings: Float[np.ndarray, " frames"] | None = None,
+        faults: list[str] | None = None,
+        frame: CoordinateFrame = _LOCAL,
+    ) -> "Recording":
+        """A recording from plain arrays; NaN in `truth`, `positions` or `headings` means that there is none."""
+        count = len(stamps)
+        faulty = [Fault(name) if name else None for name in faults or [""] * count]
+        descriptors = _unit(sequence, np.asarray(descriptors, dtype=float), faulty)
+        poses = _optional(positions, (count, 2))
+        angles = _optional(headings, (count,))
+        recorded = _optional(truth, (count, 2))
+        percepts = tuple(
+            Percept(
+                int(stamps[row]),
+                descriptors[row],
+                None if np.isnan(poses[row]).any() else poses[row],
+                None if np.isnan(angles[row]) else float(angles[row]),
+                faulty[row],
+            )
+            for row in range(count)
+        )
+        return cls(sequence, percepts, recorded, ~np.isnan(recorded).any(axis=1), frame)
+
+    def save(self, path: Path, settings: str) -> None:
+        """Write the cache; `settings` is the digest of the perception settings that made it."""
+        nothing = np.full(2, np.nan)
+        arrays = {
+            "stamps": self.stamps,
+            "descriptors": np.array([percept.descriptor for percept in self.percepts], dtype=np.float32),
+            "positions": np.array([nothing if p.position is None else p.position for p in self.percepts]),
+            "headings": np.array([np.nan if p.heading is None else p.heading for p in self.percepts]),
+            "faults": np.array([p.fault.value if p.fault else "" for p in self.percepts]),
+            "truth": np.where(self.known[:, None], self.truth, np.nan),
+        }
+        notes = {"sequence": self.sequence, "frame": asdict(self.frame)}
+        save_arrays(path, Header(KIND, VERSION, settings, notes), arrays)
+
+    @classmethod
+    def load(cls, path: Path, settings: str | None = None) -> "Recording":
+        """Read a cache; one made with other perception settings than `settings` is refused."""
+        header, arrays = load_arrays(path, KIND, VERSION)
+        if settings is not None and header.settings != settings:
+            raise InputError(
+                f"{path}: was made with other perception settings ({header.settings[:12]}, now {settings[:12]});"
+                " encode the sequence again"
+            )
+        _check(path, arrays)
+        frame = header.notes["frame"]
+        return cls.from_arrays(
+            header.notes["sequence"],
+            arrays["stamps"],
+            arrays["descriptors"],
+            truth=arrays["truth"],
+            positions=arrays["positions"],
+            headings=arrays["headings"],
+            faults=arrays["faults"].tolist(),
+            frame=CoordinateFrame(frame["kind"], frame["zone"], tuple(frame["origin"])),
+        )
+
+
+def _check(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    missing = {"stamps", "descriptors", "positions", "headings", "faults", "truth"} - set(arrays)
+    if missing:
+        raise InputError(f"{path}: has no array {sorted(missing)[0]!r}; make it again")
+    count = len(arrays["stamps"])
+    if not count:
+        raise InputError(f"{path}: holds no frame")
+    for name, array in arrays.items():
+        if len(array) != count:
+            raise InputError(f"{path}: {name} has {len(array)} rows, stamps has {count}")
+    for name in ("positions", "truth", "headings"):
+        infinite = np.flatnonzero(np.isinf(arrays[name].reshape(count, -1)).any(axis=1))
+        if len(infinite):
+            raise InputError(f"{path}: {name}, row {infinite[0]}: {arrays[name][infinite[0]].tolist()} is infinite")
+
+
+def _unit(
+    sequence: str, descriptors: Float[np.ndarray, "frames dim"], faults: list[Fault | None]
+) -> Float[np.ndarray, "frames dim"]:
+    """The rows scaled to length 1, since files keep fewer digits; a row without a direction must be a fault."""
+    lengths = np.linalg.norm(descriptors, axis=1)
+    for row in np.flatnonzero(~np.isfinite(lengths) | (lengths < _SHORTEST)):
+        if faults[row] is None:
+            raise InputError(f"{sequence}: descriptor of frame {row} has length {lengths[row]:g}; mark it as a fault")
+    usable = np.isfinite(lengths) & (lengths >= _SHORTEST)
+    return np.where(usable[:, None], descriptors / np.where(usable, lengths, 1.0)[:, None], 0.0)
+
+
+def _optional(values: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    return np.full(shape, np.nan) if values is None else np.asarray(values, dtype=float)

@@ -1,0 +1,75 @@
+"""The run folder: where everything that an experiment makes is kept, and under which name."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tmapr.artifacts.atomic import write_text
+from tmapr.exceptions import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Paths of one run. In file names the `/` of a sequence's name becomes `__`."""
+
+    path: Path
+
+    @property
+    def experiment(self) -> Path:
+        """The settings, complete."""
+        return self.path / "experiment.toml"
+
+    @property
+    def map(self) -> Path:
+        """M₀ and A₀."""
+        return self.path / "map.npz"
+
+    @property
+    def state(self) -> Path:
+        """A_t, the belief and the gates' memory."""
+        return self.path / "state.npz"
+
+    @property
+    def errors(self) -> Path:
+        """What `evaluate` found."""
+        return self.path / "errors.json"
+
+    @property
+    def provenance(self) -> Path:
+        """How the estimates came about."""
+        return self.path / "provenance.json"
+
+    def percepts(self, sequence: str) -> Path:
+        """A sequence's percept cache."""
+        return self.path / "percepts" / f"{_file_name(sequence)}.npz"
+
+    def estimates(self, sequence: str) -> Path:
+        """A sequence's estimates as a table."""
+        return self.path / "estimates" / f"{_file_name(sequence)}.csv"
+
+    def trajectory(self, sequence: str) -> Path:
+        """A sequence's estimates for evo."""
+        return self.path / "estimates" / f"{_file_name(sequence)}.tum"
+
+
+def save_json(path: Path, content: dict[str, Any]) -> None:
+    """Replace a JSON file; NaN and infinity are not JSON and are refused."""
+    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def load_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is not JSON ({error})") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: is not a JSON object")
+    return content
+
+
+def _file_name(sequence: str) -> str:
+    return sequence.strip("/").replace("/", "__")

@@ -1,0 +1,5 @@
+"""The command `tmapr`."""
+
+
+def run() -> None:
+    """Entry point."""

@@ -1,0 +1,7 @@
+"""Settings: frozen, typed, strict; read from TOML and written back as TOML."""
+
+from tmapr.config.dump import dump_toml, settings_digest
+from tmapr.config.load import load_settings
+from tmapr.config.settings import Settings
+
+__all__ = ["Settings", "dump_toml", "load_settings", "settings_digest"]

@@ -1,0 +1,46 @@
+"""Settings as TOML with every value's meaning beside it, and the digest that names a set of settings."""
+
+import hashlib
+import json
+from enum import Enum
+
+from tmapr.config.settings import Settings
+
+_COLUMN = 44
+
+
+def dump_toml(settings: Settings) -> str:
+    """Every setting with its value, unit and meaning; reading it back gives the same settings."""
+    return "\n".join(_section(settings, ())).strip() + "\n"
+
+
+def settings_digest(settings: Settings) -> str:
+    """SHA-256 of the settings, whatever order or file they came from."""
+    text = json.dumps(settings.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _section(settings: Settings, path: tuple[str, ...]) -> list[str]:
+    # TOML puts a table's own keys before its sub-tables, so values come first and sections after.
+    lines, sections = [], []
+    for name, field in type(settings).model_fields.items():
+        value = settings.__dict__[name]
+        if isinstance(value, Settings):
+            sections += ["", *_section(value, (*path, name))]
+            continue
+        entry = f"# {name} =" if value is None else f"{name} = {_toml(value)}"
+        lines.append(f"{entry:<{_COLUMN}} # {field.description}" if field.description else entry)
+    header = [f"[{'.'.join(path)}]"] if path and lines else []
+    return [*header, *lines, *sections]
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Enum):
+        return json.dumps(value.value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(_toml(item) for item in value)}]"
+    return repr(value)

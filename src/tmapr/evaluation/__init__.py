@@ -1,0 +1,1 @@
+"""What a run is worth: errors, loops, consistency and how sure the difference between two runs is."""

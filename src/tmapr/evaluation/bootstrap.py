@@ -1,0 +1,73 @@
+"""Confidence intervals for frames that depend on their neighbours: the moving-block bootstrap.
+
+Consecutive frames of a drive fail together, so resampling single frames promises far too narrow an interval.
+Whole blocks are drawn instead: the dependence inside a block survives, so a block should outlast it. With
+blocks of one frame this is the ordinary bootstrap. Intervals are percentile intervals.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int64
+
+Statistic = Callable[[Int64[np.ndarray, " count"]], float | None]
+"""A number computed from the frames with these indices, or None where it is undefined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where a statistic plausibly lies."""
+
+    low: float
+    high: float
+
+    def excludes(self, value: float) -> bool:
+        """Whether the value is implausible; for a difference, `excludes(0.0)` means significant."""
+        return not self.low <= value <= self.high
+
+
+def block_resamples(
+    count: int, block: int, resamples: int, rng: np.random.Generator
+) -> Int64[np.ndarray, "resamples count"]:
+    """Frame indices of resampled sequences, put together from blocks of consecutive frames."""
+    if not 1 <= block <= count:
+        raise ValueError(f"block must lie between 1 and the {count} frames, got {block}")
+    if resamples < 1:
+        raise ValueError(f"resamples must be positive, got {resamples}")
+    blocks = -(-count // block)
+    starts = rng.integers(0, count - block + 1, size=(resamples, blocks))
+    indices = (starts[:, :, None] + np.arange(block)).reshape(resamples, blocks * block)
+    return indices[:, :count]
+
+
+def interval(statistic: Statistic, resamples: Int64[np.ndarray, "resamples count"], level: float = 0.95) -> Interval:
+    """Percentile interval of a statistic over the resamples where it is defined."""
+    return _percentiles([statistic(frames) for frames in resamples], level)
+
+
+def paired_difference(
+    statistic_a: Statistic,
+    statistic_b: Statistic,
+    resamples: Int64[np.ndarray, "resamples count"],
+    level: float = 0.95,
+) -> Interval:
+    """Interval of a − b, both taken on the same frames, so that what is hard for both cancels."""
+
+    def difference(frames: Int64[np.ndarray, " count"]) -> float | None:
+        a, b = statistic_a(frames), statistic_b(frames)
+        return None if a is None or b is None else a - b
+
+    return interval(difference, resamples, level)
+
+
+def _percentiles(values: Sequence[float | None], level: float) -> Interval:
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level}")
+    defined = np.array([value for value in values if value is not None], dtype=np.float64)
+    if not len(defined):
+        raise ValueError(f"the statistic is undefined in all {len(values)} resamples")
+    if not np.isfinite(defined).all():
+        raise ValueError("the statistic must be finite or None")
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))

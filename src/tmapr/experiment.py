@@ -1,0 +1,80 @@
+"""The root of an experiment file: which sequences play which role, and every setting of the system."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from tmapr.artifacts.run import RunFolder
+from tmapr.config import Settings, load_settings
+from tmapr.exceptions import InputError
+from tmapr.fusion.capf import Fusion
+from tmapr.gating import Gating
+from tmapr.labels import Labels
+from tmapr.localizer import Localizer
+from tmapr.places.classifier import Places
+from tmapr.retrieval.search import Retrieval
+from tmapr.system import Map, System, build, resume
+
+
+class Data(Settings):
+    """Which sequences play which role."""
+
+    layout: Literal["ms2", "sthereo", "folder", "bag"] = Field("folder", description="ms2 | sthereo | folder | bag")
+    root: str = Field("data", description="folder that holds the sequences")
+    train: tuple[str, ...] = Field((), description="sequences that train the pose head")
+    validation: tuple[str, ...] = Field((), description="sequences for early stopping and calibration")
+    reference: str | None = Field(None, description="the traverse that is mapped")
+    adapt: tuple[str, ...] = Field((), description="sequences streamed with labels before the test")
+    test: tuple[str, ...] = Field((), description="sequences that are localized and evaluated")
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> "Data":
+        for role, names in (("train", self.train), ("validation", self.validation), ("adapt", self.adapt)):
+            shared = sorted(set(self.test) & set(names))
+            if shared:
+                raise ValueError(f"data.test and data.{role} share {shared[0]!r}; a test sequence must be unseen")
+        repeated = sorted({name for name in self.test if self.test.count(name) > 1})
+        if repeated:
+            raise ValueError(f"data.test names {repeated[0]!r} twice")
+        return self
+
+
+class Perception(Settings):
+    """What turns images into percepts."""
+
+    encoder: str = Field("default", description='"default", or a checkpoint file of a known layout')
+
+
+class Experiment(Settings):
+    """Everything that an experiment file can say."""
+
+    name: str = Field("experiment", pattern=r"^[\w.-]+$", description="names the run folder runs/NAME")
+    data: Data = Field(Data(), description="sequences and their roles")
+    perception: Perception = Field(Perception(), description="images to percepts")
+    places: Places = Field(Places(), description="the place classifier")
+    retrieval: Retrieval = Field(Retrieval(), description="the search in the reference memory")
+    gating: Gating = Field(Gating(), description="the gates")
+    fusion: Fusion = Field(Fusion(), description="the filter")
+    labels: Labels = Field(Labels(), description="learning while localizing")
+
+    @property
+    def system(self) -> System:
+        """The online half."""
+        return System(
+            places=self.places,
+            retrieval=self.retrieval,
+            gating=self.gating,
+            fusion=self.fusion,
+            labels=self.labels,
+        )
+
+
+def load(directory: str | Path) -> Localizer:
+    """The localizer of a run folder: its map, what it learned, every setting."""
+    folder = RunFolder(Path(directory))
+    if not folder.map.exists():
+        raise InputError(f"{directory}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
+    system = load_settings(Experiment, folder.experiment).system
+    environment = Map.load(folder.map, system)
+    return resume(system, environment, folder.state) if folder.state.exists() else build(system, environment)

@@ -1,0 +1,179 @@
+"""The gates between a retrieved reference and the filter: eqs. (5) and (6), and a reason for every frame.
+
+The innovation (5) is measured against the pose head's position or, without one, against the predicted belief, whose
+own uncertainty then widens the gate. Continuity compares the *displacement* of the two frames' estimates, not the
+summed path, which jitter stretches to kilometres. The last accepted reference expires with time, or when several
+candidates in a row agree with one another and not with it: one wrong accept can never lock the filter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+from pydantic import Field
+
+from tmapr.config import Settings
+from tmapr.exceptions import InputError
+from tmapr.types import NANOSECONDS, Belief, Candidate, Percept, Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A candidate's position, and where the frame that saw it was estimated to be."""
+
+    stamp: int
+    position: Float[np.ndarray, "2"]
+    estimate: Float[np.ndarray, "2"]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What the gates remember: the last accepted sighting, and the rejected ones in a row that agree."""
+
+    accepted: Sighting | None = None
+    dissent: Sighting | None = None
+    dissenters: int = 0
+
+
+_DISSENTING = (Reason.JUMPS, Reason.FAR_FROM_BELIEF)
+
+
+class Gating(Settings):
+    """The gates, in the order in which they are asked."""
+
+    min_similarity: float = Field(0.82, ge=-1, le=1, description="cosine a candidate must reach (calibrate it)")
+    max_leverage: float = Field(1.0, gt=0, description="leverage above which nothing is believed; 1 turns it off")
+    bounds: tuple[float, float, float, float] | None = Field(
+        None, description="x_min, y_min, x_max, y_max in metres: corrections are accepted only inside"
+    )
+    min_support: float = Field(0.0, ge=0, le=1, description="local support a candidate must have")
+    min_margin: float = Field(0.0, ge=0, description="score margin a candidate must have, deviations")
+    max_innovation: float = Field(20.0, gt=0, description="τ_p: distance to the pose head's position, metres")
+    confidence_floor: float = Field(0.1, gt=0, le=1, description="c_min: smallest factor of the confidence")
+    max_jump: float = Field(10.0, gt=0, description="allowed beyond the displacement since the last accept, metres")
+    expiry: float = Field(10.0, gt=0, description="seconds after which an earlier candidate no longer counts")
+    recovery: int = Field(
+        5, ge=2, description="candidates that agree with one another and together overrule the last accept"
+    )
+
+    def judge(
+        self,
+        candidates: Sequence[Candidate],
+        percept: Percept,
+        belief: Belief,
+        history: History,
+        leverage: float | None = None,
+    ) -> tuple[Candidate | None, Verdict]:
+        """The first accepted candidate, or the best one with the reason for its rejection."""
+        if not candidates:
+            return None, Verdict(Reason.NO_CANDIDATE)
+        if leverage is not None and leverage > self.max_leverage:
+            return candidates[0], Verdict(Reason.UNFAMILIAR)
+        verdicts = [self._judge_one(candidate, percept, belief, history) for candidate in candidates]
+        for candidate, verdict in zip(candidates, verdicts, strict=True):
+            if verdict.accepted:
+                return candidate, verdict
+        return candidates[0], verdicts[0]
+
+    def _judge_one(self, candidate: Candidate, percept: Percept, belief: Belief, history: History) -> Verdict:
+        if candidate.similarity < self.min_similarity:
+            return Verdict(Reason.LOOKS_DIFFERENT)
+        if not self._inside(candidate.position):
+            return Verdict(Reason.OUT_OF_BOUNDS)
+        if candidate.support < self.min_support:
+            return Verdict(Reason.ISOLATED)
+        if candidate.margin < self.min_margin:
+            return Verdict(Reason.AMBIGUOUS)
+        return self._judge_motion(candidate, percept, belief, history)
+
+    def _judge_motion(self, candidate: Candidate, percept: Percept, belief: Belief, history: History) -> Verdict:
+        estimate, slack, too_far = belief.position, belief.semi_axis, Reason.FAR_FROM_BELIEF
+        if percept.position is not None:
+            estimate, slack, too_far = percept.position, 0.0, Reason.FAR_FROM_APR
+        innovation = _distance(candidate.position, estimate)
+        here = Sighting(belief.stamp, candidate.position, estimate)
+        closeness = min(max(1.0 - innovation / self.max_innovation, self.confidence_floor), 1.0)
+        confidence = max(candidate.similarity, 0.0) * closeness
+        dissent = self._unexpired(history.dissent, here.stamp)
+        overruled = dissent is not None and history.dissenters + 1 >= self.recovery and self._agree(here, dissent)
+        if innovation > self.max_innovation + slack:
+            if overruled and too_far is Reason.FAR_FROM_BELIEF:
+                return Verdict(Reason.RELOCALIZED, confidence, innovation)
+            return Verdict(too_far, innovation=innovation)
+        if not overruled and not self._agree(here, self._unexpired(history.accepted, here.stamp)):
+            return Verdict(Reason.JUMPS, innovation=innovation)
+        return Verdict(Reason.ACCEPTED, confidence, innovation)
+
+    def remember(
+        self, history: History, candidate: Candidate | None, percept: Percept, belief: Belief, verdict: Verdict
+    ) -> History:
+        """What to carry to the next frame; `belief` is the one the candidate was judged against.
+
+        A frame that says nothing of motion (no candidate, a faulty image) leaves the dissent as it was.
+        """
+        if candidate is None or not (verdict.accepted or verdict.reason in _DISSENTING):
+            return history
+        estimate = belief.position if percept.position is None else percept.position
+        here = Sighting(belief.stamp, candidate.position, estimate)
+        if verdict.accepted:
+            return History(accepted=here)
+        dissent = self._unexpired(history.dissent, here.stamp)
+        agreed = dissent is not None and self._agree(here, dissent)
+        return replace(history, dissent=here, dissenters=history.dissenters + 1 if agreed else 1)
+
+    def _agree(self, here: Sighting, other: Sighting | None) -> bool:
+        """Whether the candidates moved no farther apart than their frames did; nothing contradicts None."""
+        if other is None:
+            return True
+        allowance = self.max_jump + _distance(here.estimate, other.estimate)
+        return _distance(here.position, other.position) <= allowance
+
+    def _unexpired(self, sighting: Sighting | None, stamp: int) -> Sighting | None:
+        return sighting if sighting and stamp - sighting.stamp <= self.expiry * NANOSECONDS else None
+
+    def _inside(self, position: Float[np.ndarray, "2"]) -> bool:
+        if self.bounds is None:
+            return True
+        x_min, y_min, x_max, y_max = self.bounds
+        return bool(x_min <= position[0] <= x_max and y_min <= position[1] <= y_max)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A similarity to accept from, and what it gave on the validation stream."""
+
+    value: float
+    precision: float
+    recall: float
+
+
+def threshold_for_precision(
+    similarities: Float[np.ndarray, " n"], correct: Bool[np.ndarray, " n"], precision: float
+) -> Threshold:
+    """The lowest similarity from which a validation stream's candidates reach a precision.
+
+    Recall here is over the correct candidates. A target the stream never reaches is refused: a threshold above
+    everything ever seen would be an invention.
+    """
+    if not 0 < precision <= 1:
+        raise ValueError(f"precision must be in (0, 1], got {precision}")
+    if not len(similarities):
+        raise InputError("no candidate on the validation stream; a threshold cannot be chosen from nothing")
+    order = np.argsort(-similarities, kind="stable")
+    hits = np.cumsum(correct[order])
+    reached = hits / np.arange(1, len(order) + 1)
+    # Equal similarities stand or fall together, so only the last of each run is a possible cut.
+    ends = np.append(np.diff(similarities[order]) != 0, True)
+    good = np.flatnonzero(ends & (reached >= precision))
+    if not len(good):
+        raise InputError(
+            f"no threshold gives precision {precision:g} on the validation stream; the best is"
+            f" {reached[ends].max():.3f}; ask for less, or map with a better descriptor"
+        )
+    cut = int(good[-1])
+    return Threshold(float(similarities[order][cut]), float(reached[cut]), float(hits[cut] / max(int(hits[-1]), 1)))
+
+
+def _distance(a: Float[np.ndarray, "2"], b: Float[np.ndarray, "2"]) -> float:
+    return float(np.hypot(*(a - b)))

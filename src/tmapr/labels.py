@@ -1,0 +1,86 @@
+"""Which frames are learned from, with what position, and when.
+
+`fused` is what a robot has in the field: its own corrected estimate, where it was accepted with a small covariance.
+`truth` is an upper bound. A true position learned right after its frame tells the next frame the answer, so labels
+arrive a number of frames late.
+"""
+
+from collections import deque
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from pydantic import Field
+
+from tmapr.artifacts.arrays import Arrays
+from tmapr.config import Settings
+from tmapr.types import Estimate, Percept
+
+
+class Labels(Settings):
+    """Learning while localizing."""
+
+    mode: Literal["off", "fused", "truth"] = Field("off", description="off | fused | truth")
+    delay: int = Field(120, ge=0, description="frames by which a true label is late")
+    max_semi_axis: float = Field(5.0, gt=0, description="fused: largest 95 % semi-axis to learn from, metres")
+    min_support: float = Field(0.5, ge=0, le=1, description="fused with H: local support needed to learn")
+    min_margin: float = Field(0.5, ge=0, description="fused with H: score margin needed to learn, deviations")
+
+    @property
+    def described(self) -> str:
+        """The mode as reports print it: `truth+120` says that labels came 120 frames late."""
+        return f"truth+{self.delay}" if self.mode == "truth" else self.mode
+
+
+Label = tuple[Percept, Float[np.ndarray, "2"]]
+
+
+class Teacher:
+    """Holds labels until they are due."""
+
+    def __init__(self, labels: Labels, dual_constraints: bool) -> None:
+        self._labels = labels
+        self._dual_constraints = dual_constraints
+        self._waiting: deque[Label | None] = deque()
+
+    def due(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None) -> Label | None:
+        """The label to learn after this frame, if there is one."""
+        if self._labels.mode == "truth":
+            usable = truth is not None and estimate.percept.fault is None
+            self._waiting.append((estimate.percept, truth) if usable and truth is not None else None)
+            return self._waiting.popleft() if len(self._waiting) > self._labels.delay else None
+        if self._labels.mode == "fused" and self._certain(estimate):
+            return estimate.percept, estimate.position
+        return None
+
+    def _certain(self, estimate: Estimate) -> bool:
+        candidate = estimate.candidate
+        if candidate is None or not estimate.verdict.accepted:
+            return False
+        if estimate.belief.semi_axis > self._labels.max_semi_axis:
+            return False
+        supported = candidate.support >= self._labels.min_support
+        unrivalled = candidate.margin >= self._labels.min_margin
+        return not self._dual_constraints or (supported and unrivalled)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The labels still waiting."""
+        held = [label for label in self._waiting if label]
+        width = len(held[0][0].descriptor) if held else 0
+        return {
+            "held": np.array([label is not None for label in self._waiting], dtype=bool),
+            "stamps": np.array([percept.stamp for percept, _ in held], dtype=np.int64),
+            "descriptors": np.array([percept.descriptor for percept, _ in held]).reshape(len(held), width),
+            "positions": np.array([position for _, position in held]).reshape(len(held), 2),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take up the labels that `arrays` described; learning needs only their descriptor and position."""
+        rows = zip(arrays["stamps"].tolist(), arrays["descriptors"], arrays["positions"], strict=True)
+        self._waiting = deque()
+        for held in arrays["held"]:
+            if not held:
+                self._waiting.append(None)
+                continue
+            stamp, descriptor, position = next(rows)
+            self._waiting.append((Percept(stamp, descriptor), position))

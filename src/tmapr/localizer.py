@@ -1,0 +1,179 @@
+"""The whole way of a frame: Percept → PlaceScores → Candidates → Verdict → Estimate.
+
+`observe` never learns, `learn` never moves the estimate, and the reference memory never changes.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
+from tmapr.exceptions import InputError
+from tmapr.fusion.capf import Correction, Fusion
+from tmapr.gating import Gating, History, Sighting
+from tmapr.labels import Teacher
+from tmapr.places.classifier import Classifier
+from tmapr.retrieval.memory import Memory
+from tmapr.retrieval.search import Retrieval
+from tmapr.types import Belief, Candidate, Estimate, Frame, Lesson, Percept, Reason, Verdict
+
+STATE_KIND, STATE_VERSION = "state", 1
+_UNIT_TOLERANCE = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The settings of the stages, and the names that tie a saved state to its map."""
+
+    retrieval: Retrieval
+    gating: Gating
+    fusion: Fusion
+    map_digest: str
+    settings_digest: str
+
+
+class Localizer:
+    """Owns the learned state A_t, the belief and the gates' memory; shares the map."""
+
+    def __init__(
+        self,
+        stages: Stages,
+        memory: Memory,
+        classifier: Classifier,
+        teacher: Teacher,
+        perceive: Callable[[Frame], Percept] | None = None,
+    ) -> None:
+        self.memory = memory
+        self.classifier = classifier
+        self._stages = stages
+        self._teacher = teacher
+        self._perceive = perceive
+        self._belief: Belief | None = None
+        self._history = History()
+        self._correction: Correction | None = None
+
+    def step(self, frame: Frame) -> Estimate:
+        """Localize a camera frame."""
+        if self._perceive is None:
+            raise InputError("this map has no perception; give `observe` percepts, or load a map that has it")
+        return self.observe(self._perceive(frame))
+
+    def observe(self, percept: Percept) -> Estimate:
+        """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
+        if self._belief and percept.stamp <= self._belief.stamp:
+            return self._unmoved(percept, self._belief)
+        belief = self._predict(percept.stamp)
+        if percept.fault or self._invalid(percept):
+            return self._conclude(belief, percept, None, Verdict(Reason.FAULTY_FRAME))
+        stages = self._stages
+        scores = self.classifier.predict(percept.descriptor) if stages.retrieval.mode == "places" else None
+        leverage = scores.leverage if scores else None
+        found = stages.retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood)
+        candidate, verdict = stages.gating.judge(found, percept, belief, self._history, leverage)
+        self._history = stages.gating.remember(self._history, candidate, percept, belief, verdict)
+        return self._conclude(belief, percept, candidate, verdict, leverage)
+
+    def learn(self, percept: Percept, position: Float[np.ndarray, "2"]) -> Lesson:
+        """Adapt A_t to a percept whose position is known, now or long after it was seen."""
+        if percept.fault or self._invalid(percept):
+            raise InputError(f"percept at {percept.stamp}: a faulty frame ({percept.fault}) cannot be learned from")
+        if not np.isfinite(position).all():
+            raise InputError(f"percept at {percept.stamp}: its label {position.tolist()} is not finite")
+        return self.classifier.learn(percept.descriptor, np.asarray(position, dtype=float))
+
+    def teach(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None = None) -> Lesson | None:
+        """Learn what the labels' settings say is due after this frame."""
+        label = self._teacher.due(estimate, truth)
+        return self.learn(*label) if label else None
+
+    def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
+        """Begin anew from a position somebody knows, give or take `deviation` metres."""
+        self._belief = self._stages.fusion.start(stamp, np.asarray(position, dtype=float), deviation)
+        self._history, self._correction = History(), None
+
+    def _predict(self, stamp: int) -> Belief:
+        if self._belief:
+            return self._stages.fusion.predict(self._belief, stamp)
+        # Nobody said where we are: somewhere on the map.
+        center = self.memory.positions.mean(axis=0)
+        spread = float(np.hypot(*self.memory.positions.std(axis=0)))
+        return self._stages.fusion.start(stamp, center, max(spread, self._stages.gating.max_innovation))
+
+    def _conclude(
+        self,
+        belief: Belief,
+        percept: Percept,
+        candidate: Candidate | None,
+        verdict: Verdict,
+        leverage: float | None = None,
+    ) -> Estimate:
+        fusion = self._stages.fusion
+        apr_used = percept.position is not None and verdict.reason is not Reason.FAULTY_FRAME
+        if percept.position is not None and apr_used:
+            belief = fusion.correct_apr(belief, percept.position)
+        if candidate and verdict.accepted:
+            if verdict.reason is Reason.RELOCALIZED:
+                belief = fusion.relocalize(belief, candidate.position, self._stages.gating.max_innovation)
+            belief = fusion.correct_reference(belief, candidate.position, verdict.confidence or 0.0)
+            self._correction = Correction(belief.stamp, belief.position)
+        self._belief = belief
+        status = fusion.status(belief, apr_used, self._correction)
+        return Estimate(belief, percept, candidate, verdict, status, leverage)
+
+    def _unmoved(self, percept: Percept, belief: Belief) -> Estimate:
+        repeated = percept.stamp == belief.stamp
+        verdict = Verdict(Reason.REPEATED_STAMP if repeated else Reason.OLDER_STAMP)
+        status = self._stages.fusion.status(belief, False, self._correction)
+        return Estimate(belief, percept, None, verdict, status)
+
+    def _invalid(self, percept: Percept) -> bool:
+        """Whether the numbers are unusable. A descriptor of another kind is the caller's mistake and refused."""
+        descriptor = percept.descriptor
+        if descriptor.shape != (self.classifier.dimension,):
+            raise InputError(
+                f"percept at {percept.stamp}: its descriptor has {descriptor.size} dimensions,"
+                f" this map was made with {self.classifier.dimension}; run `tmapr map` again"
+            )
+        length = float(np.linalg.norm(descriptor))
+        if length > 0 and np.isfinite(length) and abs(length - 1) > _UNIT_TOLERANCE:
+            raise InputError(f"percept at {percept.stamp}: its descriptor has length {length:g}, it must be 1")
+        position = () if percept.position is None else percept.position
+        return length == 0 or not np.isfinite(length) or not np.isfinite(position).all()
+
+    def save(self, directory: str | Path) -> None:
+        """Write state.npz beside the map it belongs to; a kill at any moment leaves the old or the new one."""
+        path = Path(directory) / "state.npz"
+        if not path.with_name("map.npz").exists():
+            raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
+        header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, {"map": self._stages.map_digest})
+        save_arrays(path, header, self.arrays())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that changes: A_t, labels still due, the belief and the gates' memory."""
+        arrays = put("classifier.", self.classifier.arrays()) | put("labels.", self._teacher.arrays())
+        if self._belief:
+            arrays |= put("belief.", _arrays_of(self._belief))
+        for name, sighting in (("accepted.", self._history.accepted), ("dissent.", self._history.dissent)):
+            arrays |= put(name, _arrays_of(sighting)) if sighting else {}
+        arrays["dissenters"] = np.array(self._history.dissenters)
+        return arrays | (put("correction.", _arrays_of(self._correction)) if self._correction else {})
+
+    def restore(self, arrays: Arrays) -> None:
+        """Continue from where `arrays` were taken; the classifier is given at construction."""
+        self._teacher.restore(take(arrays, "labels."))
+        belief, correction = take(arrays, "belief."), take(arrays, "correction.")
+        accepted, dissent = take(arrays, "accepted."), take(arrays, "dissent.")
+        self._belief = Belief(int(belief["stamp"]), belief["mean"], belief["covariance"]) if belief else None
+        self._correction = Correction(int(correction["stamp"]), correction["position"]) if correction else None
+        self._history = History(_sighting(accepted), _sighting(dissent), int(arrays["dissenters"]))
+
+
+def _arrays_of(value: Belief | Sighting | Correction) -> dict[str, np.ndarray]:
+    return {name: np.array(field) for name, field in asdict(value).items()}
+
+
+def _sighting(arrays: Arrays) -> Sighting | None:
+    return Sighting(int(arrays["stamp"]), arrays["position"], arrays["estimate"]) if arrays else None

@@ -1,0 +1,211 @@
+"""A_t: the analytic place classifier with any of its extensions U, G and H.
+
+`predict` never changes it; `learn` (and `unlearn`, its exact reverse for K and W) is the only thing that does.
+Both may be called from different threads.
+"""
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from pydantic import Field
+
+from tmapr.artifacts.arrays import Arrays, digest, put, take
+from tmapr.config import Settings
+from tmapr.exceptions import InputError, StateError
+from tmapr.places import analytic, mixture, unscented
+from tmapr.places.analytic import Ridge
+from tmapr.places.attenuation import Attenuation
+from tmapr.places.grid import Grid
+from tmapr.places.mixture import Mixture, Mixtures
+from tmapr.places.projection import Projection, Projector, principal
+from tmapr.places.unscented import Unscented, Variation
+from tmapr.types import Lesson, PlaceScores
+
+Extension = Literal["unscented", "mixture", "attenuation"]
+
+
+class Places(Settings):
+    """The place classifier."""
+
+    cell: float = Field(15.0, gt=0, description="g: side of a place's cell in metres")
+    use: tuple[Extension, ...] = Field(
+        ("unscented", "mixture", "attenuation"), description="extensions in use: any subset of U, G, H"
+    )
+    ridge: float = Field(0.01, gt=0, description="λ: ridge of the analytic classifier")
+    weight: float = Field(
+        1.7, gt=0, description="weight of one learned sample, with or without U (the paper's 1 + 0.35 + 0.35)"
+    )
+    projection: Projection = Projection()
+    unscented: Unscented = Unscented()
+    mixture: Mixture = Mixture()
+    attenuation: Attenuation = Attenuation()
+
+
+class Classifier:
+    """The parts of A_t composed. An extension that is not in use is None."""
+
+    def __init__(self, settings: Places, grid: Grid, projector: Projector, reducer: Projector) -> None:
+        self.grid = grid
+        self._settings = settings
+        self._projector = projector
+        self._reducer = reducer
+        self._ridge = Ridge(projector.dimension, settings.ridge, len(grid))
+        self._unscented = settings.unscented if "unscented" in settings.use else None
+        self._variation = Variation(len(projector.mean))
+        self._mixtures = Mixtures(settings.mixture, reducer.dimension) if "mixture" in settings.use else None
+        self._attenuation = settings.attenuation if "attenuation" in settings.use else None
+        self._lock = Lock()
+
+    @classmethod
+    def fitted(
+        cls,
+        settings: Places,
+        descriptors: Float[np.ndarray, "refs dim"],
+        positions: Float[np.ndarray, "refs 2"],
+    ) -> "Classifier":
+        """An untaught classifier whose grid and projections suit a reference traverse."""
+        return cls(
+            settings,
+            Grid.anchored(positions, settings.cell),
+            settings.projection.fit(descriptors),
+            principal(descriptors, settings.mixture.dimension),
+        )
+
+    @property
+    def dimension(self) -> int:
+        """The length of the descriptors it takes."""
+        return len(self._projector.mean)
+
+    @property
+    def ridge(self) -> Ridge:
+        """K and W."""
+        return self._ridge
+
+    def predict(self, descriptor: Float[np.ndarray, " dim"]) -> PlaceScores:
+        """Score every place; changes nothing."""
+        with self._lock:
+            rows = self._rows(descriptor)
+            logits = self._ridge.scores(rows)
+            scores = self._unscented.mean_weights @ logits if self._unscented else logits[0]
+            likelihoods = self._mixtures.log_likelihoods(self._reduced(descriptor)) if self._mixtures else None
+            return PlaceScores(scores, self._ridge.leverage(rows[0]), likelihoods)
+
+    def learn(self, descriptor: Float[np.ndarray, " dim"], position: Float[np.ndarray, "2"]) -> Lesson:
+        """Absorb a descriptor seen at a position; a position in a new cell adds a place."""
+        with self._lock:
+            rows = self._rows(descriptor)
+            place = self.grid.enter(position)
+            self._ridge.grow(len(self.grid))
+            share = self._unscented.update_weights if self._unscented else np.ones(1)
+            weights = self._settings.weight * share * self._belief(rows[:1], place)
+            information = self._attenuation.information if self._attenuation else 1.0
+            self._ridge.learn(rows, self._targets(len(rows), place), weights, information)
+            self._variation.learn(descriptor, place)
+            if self._mixtures:
+                self._mixtures.learn(self._reduced(descriptor), place)
+            return Lesson(rows, weights, place)
+
+    def unlearn(self, lesson: Lesson) -> None:
+        """Take a lesson back: exact for K and W. U's direction and G's Gaussians keep their summary of it."""
+        self._refuse_minimax("unlearning")
+        with self._lock:
+            self._ridge.unlearn(lesson.rows, self._targets(len(lesson.rows), lesson.place), lesson.weights)
+
+    def neighbourhood(self, places: Sequence[int]) -> list[int]:
+        """The places and those around them."""
+        return self.grid.around(places)
+
+    def _rows(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, "k out"]:
+        points = self._unscented.points(descriptor, self._variation) if self._unscented else descriptor[None]
+        return self._projector(points)
+
+    def _reduced(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " small"]:
+        return self._reducer(descriptor[None])[0]
+
+    def _targets(self, count: int, place: int) -> Float[np.ndarray, "k classes"]:
+        targets = np.zeros((count, self._ridge.classes))
+        targets[:, place] = 1.0
+        return targets
+
+    def _belief(self, row: Float[np.ndarray, "1 out"], place: int) -> float:
+        if not self._attenuation:
+            return 1.0
+        return self._attenuation.weight((self._targets(1, place) - self._ridge.scores(row))[0])
+
+    def _refuse_minimax(self, action: str) -> None:
+        if self._attenuation and self._attenuation.mode == "minimax":
+            raise InputError(
+                f"{action} needs a ridge solution, which the minimax recursion is not;"
+                ' set places.attenuation.mode = "weight" and map again'
+            )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything learned; what was fitted at mapping time is in `fitted_arrays`."""
+        with self._lock:
+            learned = put("grid.", self.grid.arrays()) | put("ridge.", self._ridge.arrays())
+            learned |= put("variation.", self._variation.arrays())
+            if self._mixtures:
+                learned |= put("mixtures.", self._mixtures.arrays())
+            # A copy: the caller may write it to disk while the next lesson is learned.
+            return {name: np.array(array) for name, array in learned.items()}
+
+    def fitted_arrays(self) -> dict[str, np.ndarray]:
+        """What was fitted to the reference descriptors; a lift is made again from its seed."""
+        fitted = {"width": np.array(self.dimension)}
+        fitted |= {"reducer.mean": self._reducer.mean, "reducer.matrix": self._reducer.matrix}
+        if self._settings.projection.kind == "pca":
+            fitted |= {"projector.mean": self._projector.mean, "projector.matrix": self._projector.matrix}
+        return fitted
+
+    @classmethod
+    def from_arrays(cls, settings: Places, fitted: Arrays, learned: Arrays) -> "Classifier":
+        """The classifier that the arrays described."""
+        if settings.projection.kind == "pca":
+            projector = Projector(fitted["projector.mean"], fitted["projector.matrix"], rectified=False)
+        else:
+            projector = settings.projection.fit(np.zeros((1, int(fitted["width"]))))
+        reducer = Projector(fitted["reducer.mean"], fitted["reducer.matrix"], rectified=False)
+        classifier = cls(settings, Grid.from_arrays(take(learned, "grid.")), projector, reducer)
+        classifier._ridge = Ridge.from_arrays(take(learned, "ridge."))
+        classifier._variation = Variation.from_arrays(take(learned, "variation."))
+        if classifier._mixtures:
+            classifier._mixtures = Mixtures.from_arrays(settings.mixture, take(learned, "mixtures."))
+        return classifier
+
+
+def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:
+    """Join what several robots learned from one mapped base.
+
+    K and W are exactly those of one robot that saw the base and every stream with their recorded weights. U's
+    direction and G's Gaussians are pooled by moments, which is an approximation. Places are united by cell.
+    """
+    base._refuse_minimax("merging")
+    for state in states:
+        _check_common(state, base)
+    grid = Grid.from_arrays(base.grid.arrays())
+    columns = [_united(grid, state.grid) for state in states]
+    merged = Classifier(base._settings, grid, base._projector, base._reducer)
+    merged._ridge = analytic.merge([state._ridge for state in states], columns, base._ridge, len(grid))
+    merged._variation = unscented.pool([state._variation for state in states], columns, len(grid))
+    if merged._mixtures:
+        parts = [state._mixtures for state in states if state._mixtures]
+        merged._mixtures = mixture.pool(parts, columns, len(grid))
+    return merged
+
+
+def _united(grid: Grid, other: Grid) -> Int[np.ndarray, " classes"]:
+    return np.array([grid.enter_cell((column, row)) for column, row in other.cells.tolist()], dtype=np.int64)
+
+
+def _check_common(state: Classifier, base: Classifier) -> None:
+    if state._settings != base._settings:
+        raise InputError("states with different places settings cannot be merged; map once and share that map")
+    if digest(state.fitted_arrays()) != digest(base.fitted_arrays()):
+        raise InputError("states from different maps cannot be merged: their projections differ")
+    origins = np.array_equal(state.grid.origin, base.grid.origin)
+    shared = state.grid.cells[: len(base.grid)]
+    if not origins or not np.array_equal(shared, base.grid.cells):
+        raise StateError("a state does not start with the base's places; was it grown from this base?")

@@ -1,0 +1,150 @@
+"""G: a few diagonal Gaussians per place in a reduced space, learned online.
+
+Incremental EM: a sample moves the mean and variance of each component of its place by its responsibility over the
+component's count. Counts are bounded, so an old place keeps adapting. A place with few samples has no variance of
+its own worth the name: each variance is drawn towards one shared by all places, with the weight of
+`prior_count` samples, and never falls below a floor.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from pydantic import Field
+
+from tmapr.artifacts.arrays import Arrays
+from tmapr.config import Settings
+
+_LOG_TAU = float(np.log(2 * np.pi))
+
+
+class Mixture(Settings):
+    """G: Gaussian mixtures per place."""
+
+    components: int = Field(3, ge=1, le=16, description="Gaussians per place")
+    dimension: int = Field(32, ge=1, description="dimension of the reduced space (principal, from the reference)")
+    prior_count: float = Field(8.0, gt=0, description="samples' worth of trust in the variance shared by all places")
+    floor: float = Field(0.02, gt=0, description="smallest variance, as a share of the reference's mean variance")
+    max_count: float = Field(100.0, ge=1, description="bound on a component's count: how long it remembers")
+    novelty: float = Field(3.0, gt=0, description="squared deviation per dimension beyond which a component is born")
+
+
+class Mixtures:
+    """The running statistics of every place's Gaussians."""
+
+    def __init__(self, settings: Mixture, dim: int) -> None:
+        self._settings = settings
+        self._dim = dim
+        shape = (0, settings.components, dim)
+        self._counts = np.zeros(shape[:2])
+        self._means = np.zeros(shape)
+        self._variances = np.zeros(shape)
+        # The reduced space has a mean squared length of 1, so 1/dim is the reference's mean variance.
+        self._shared = np.full(dim, 1.0 / dim)
+        self._shared_count = settings.prior_count
+
+    def log_likelihoods(self, row: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " places"]:
+        """Log-likelihood per dimension of a reduced descriptor under each place."""
+        if not len(self._counts):
+            return np.zeros(0)
+        logs = self._log_joint(row, slice(None))
+        top = logs.max(axis=1)
+        return (top + np.log(np.exp(logs - top[:, None]).sum(axis=1))) / self._dim
+
+    def learn(self, row: Float[np.ndarray, " dim"], place: int) -> None:
+        """Absorb one reduced descriptor of a place."""
+        self._grow(place + 1)
+        active = self._counts[place] > 0
+        born = int(np.argmin(active)) if not active.all() else None
+        if born is not None and self._novel(row, place, active):
+            self._counts[place, born] = 1.0
+            self._means[place, born] = row
+            return
+        logs = self._log_joint(row, slice(place, place + 1))[0]
+        share = np.exp(logs - logs.max())
+        share /= share.sum()
+        self._absorb(row, place, share)
+
+    def _absorb(self, row: Float[np.ndarray, " dim"], place: int, share: Float[np.ndarray, " m"]) -> None:
+        counts = self._counts[place] + share
+        rate = np.where(counts > 0, share / np.where(counts > 0, counts, 1.0), 0.0)[:, None]
+        before = row - self._means[place]
+        self._means[place] += rate * before
+        after = row - self._means[place]
+        self._variances[place] += rate * (before * after - self._variances[place])
+        self._counts[place] = np.minimum(counts, self._settings.max_count)
+        self._shared_count += 1.0
+        scatter = (share[:, None] * before * after).sum(axis=0)
+        self._shared += (scatter - self._shared) / self._shared_count
+
+    def _novel(self, row: Float[np.ndarray, " dim"], place: int, active: Bool[np.ndarray, " m"]) -> bool:
+        if not active.any():
+            return True
+        deviations = (row - self._means[place, active]) ** 2 / self._effective(slice(place, place + 1))[0, active]
+        return bool(deviations.mean(axis=1).min() > self._settings.novelty)
+
+    def _effective(self, places: slice) -> Float[np.ndarray, "places m dim"]:
+        """Variances drawn towards the shared one, above the floor."""
+        prior = self._settings.prior_count
+        counts = self._counts[places, :, None]
+        drawn = (counts * self._variances[places] + prior * self._shared) / (counts + prior)
+        return np.maximum(drawn, self._settings.floor / self._dim)
+
+    def _log_joint(self, row: Float[np.ndarray, " dim"], places: slice) -> Float[np.ndarray, "places m"]:
+        """Log of weight times density, for every component; one never born has none."""
+        variances = self._effective(places)
+        distances = ((row - self._means[places]) ** 2 / variances).sum(axis=2)
+        density = -0.5 * (distances + np.log(variances).sum(axis=2) + self._dim * _LOG_TAU)
+        counts = self._counts[places]
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        with np.errstate(divide="ignore"):
+            return density + np.log(shares)
+
+    def _grow(self, places: int) -> None:
+        missing = places - len(self._counts)
+        if missing > 0:
+            self._counts, self._means, self._variances = (
+                np.concatenate([array, np.zeros((missing, *array.shape[1:]))])
+                for array in (self._counts, self._means, self._variances)
+            )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that `from_arrays` needs to continue bit for bit."""
+        return {
+            "counts": self._counts,
+            "means": self._means,
+            "variances": self._variances,
+            "shared": self._shared,
+            "shared_count": np.array(self._shared_count),
+        }
+
+    @classmethod
+    def from_arrays(cls, settings: Mixture, arrays: Arrays) -> "Mixtures":
+        """The mixtures that `arrays` described."""
+        mixtures = cls(settings, arrays["shared"].shape[0])
+        mixtures._counts = np.array(arrays["counts"])
+        mixtures._means = np.array(arrays["means"])
+        mixtures._variances = np.array(arrays["variances"])
+        mixtures._shared = np.array(arrays["shared"])
+        mixtures._shared_count = float(arrays["shared_count"])
+        return mixtures
+
+
+def pool(parts: Sequence[Mixtures], columns: Sequence[Int[np.ndarray, " classes"]], classes: int) -> Mixtures:
+    """Join mixtures by moments, component by component: an approximation, since responsibilities are not redone."""
+    pooled = Mixtures(parts[0]._settings, parts[0]._dim)
+    pooled._grow(classes)
+    squares = np.zeros_like(pooled._variances)
+    for part, target in zip(parts, columns, strict=True):
+        counts = part._counts[:, :, None]
+        pooled._counts[target] += part._counts
+        pooled._means[target] += counts * part._means
+        squares[target] += counts * (part._variances + part._means**2)
+    total = np.maximum(pooled._counts, np.finfo(float).tiny)[:, :, None]
+    pooled._means /= total
+    pooled._variances = np.maximum(squares / total - pooled._means**2, 0.0)
+    pooled._counts = np.minimum(pooled._counts, pooled._settings.max_count)
+    weights = np.array([part._shared_count for part in parts])
+    pooled._shared = weights @ np.stack([part._shared for part in parts]) / weights.sum()
+    pooled._shared_count = float(weights.max())
+    return pooled

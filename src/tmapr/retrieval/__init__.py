@@ -1,0 +1,1 @@
+"""The reference memory M₀ and the search in it."""

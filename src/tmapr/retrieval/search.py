@@ -1,0 +1,128 @@
+"""The place-constrained search in M₀: from a descriptor and place scores to ranked reference frames.
+
+Three terms rank a reference: its cosine, the class score of its place and the place's log-likelihood. Their
+spreads differ by orders of magnitude between descriptors, so each is standardised by median and MAD before they are
+added. A ridge extrapolates badly into conditions it has never seen, and the leverage says when it does: the class
+terms are weighted by a trust that falls steeply with it, and below half of it they no longer constrain the search.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from pydantic import Field
+
+from tmapr.config import Settings
+from tmapr.retrieval.memory import Memory
+from tmapr.types import Candidate, PlaceScores
+
+_MAD_TO_DEVIATION = 1.4826
+_HALF = 0.5
+
+
+class Retrieval(Settings):
+    """The search in the reference memory."""
+
+    mode: Literal["off", "global", "places"] = Field("places", description="off | global | places")
+    candidates: Literal[1, 8] = Field(1, description="candidates judged in rank order: 1 or 8")
+    best_places: int = Field(5, ge=0, description="places (with their neighbours) that constrain the search; 0: all")
+    class_weight: float = Field(1.0, ge=0, description="weight of the class score beside the cosine")
+    likelihood_weight: float = Field(0.5, ge=0, description="weight of the log-likelihood (G) beside the cosine")
+    clip: float = Field(3.0, gt=0, description="standardised log-likelihoods are clipped to ± this")
+    trusted_leverage: float = Field(0.1, gt=0, description="leverage at which the class terms count half")
+    steepness: float = Field(4.0, gt=0, description="exponent with which trust falls beyond that leverage")
+    support_matches: int = Field(10, ge=1, description="best matches that vote for local support")
+    support_radius: float = Field(10.0, gt=0, description="radius of local support and of 'elsewhere', metres")
+    probes: int = Field(256, ge=8, description="references sampled to standardise the cosine")
+
+    def trust(self, leverage: float) -> float:
+        """How far the class terms are believed: 1 where conditions were learned, 0 far from them."""
+        return 1.0 / (1.0 + (max(leverage, 0.0) / self.trusted_leverage) ** self.steepness)
+
+    def search(
+        self,
+        memory: Memory,
+        descriptor: Float[np.ndarray, " dim"],
+        scores: PlaceScores | None,
+        neighbourhood: Callable[[Sequence[int]], list[int]],
+    ) -> tuple[Candidate, ...]:
+        """The best references, best first; none where no reference exists."""
+        if self.mode == "off" or not len(memory):
+            return ()
+        matches = self._matches(memory, descriptor, scores, neighbourhood)
+        order = np.argsort(-matches.scores, kind="stable")
+        return tuple(self._candidate(memory, matches, order, rank) for rank in range(min(self.candidates, len(order))))
+
+    def _matches(
+        self,
+        memory: Memory,
+        descriptor: Float[np.ndarray, " dim"],
+        scores: PlaceScores | None,
+        neighbourhood: Callable[[Sequence[int]], list[int]],
+    ) -> "_Matches":
+        background = memory.background(descriptor)
+        center, deviation = _center_and_deviation(background)
+        trust = self.trust(scores.leverage) if scores and self.mode == "places" else 0.0
+        allowed = None
+        if scores and trust >= _HALF and self.best_places:
+            allowed = neighbourhood(scores.best(self.best_places))
+        rows = np.arange(len(memory)) if allowed is None else memory.rows_of(allowed)
+        cosines = memory.similarities(descriptor, allowed)
+        total = (cosines - center) / deviation
+        # Probes elsewhere also contradict a constrained search, which may not have looked there.
+        probed = (background - center) / deviation
+        if scores and trust > 0:
+            term = trust * self._place_term(scores)
+            total += term[memory.places[rows]]
+            probed += term[memory.places[memory.probes]]
+        return _Matches(rows, cosines, total, probed)
+
+    def _place_term(self, scores: PlaceScores) -> Float[np.ndarray, " classes"]:
+        term = self.class_weight * _standardised(scores.scores)
+        if scores.log_likelihoods is not None:
+            likelihood = np.clip(_standardised(scores.log_likelihoods), -self.clip, self.clip)
+            term = term + self.likelihood_weight * likelihood
+        return term
+
+    def _candidate(self, memory: Memory, matches: "_Matches", order: Int[np.ndarray, " rows"], rank: int) -> Candidate:
+        at = order[rank]
+        row = matches.rows[at]
+        position = memory.positions[row]
+        near = self._near(memory.positions[matches.rows[order[: self.support_matches]]], position)
+        elsewhere = matches.scores[~self._near(memory.positions[matches.rows], position)]
+        probed = matches.probed[~self._near(memory.positions[memory.probes], position)]
+        rival = max(elsewhere.max(initial=-np.inf), probed.max(initial=-np.inf))
+        return Candidate(
+            reference=int(memory.frames[row]),
+            position=position,
+            place=int(memory.places[row]),
+            similarity=float(matches.cosines[at]),
+            score=float(matches.scores[at]),
+            support=float(near.mean()),
+            margin=float(matches.scores[at] - rival),
+        )
+
+    def _near(self, positions: Float[np.ndarray, "n 2"], position: Float[np.ndarray, "2"]) -> Bool[np.ndarray, " n"]:
+        return np.hypot(*(positions - position).T) <= self.support_radius
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    rows: Int[np.ndarray, " rows"]
+    cosines: Float[np.ndarray, " rows"]
+    scores: Float[np.ndarray, " rows"]
+    probed: Float[np.ndarray, " probes"]
+
+
+def _center_and_deviation(values: Float[np.ndarray, " n"]) -> tuple[float, float]:
+    """Median and MAD, the latter scaled to a standard deviation; 1 where the values do not vary."""
+    center = float(np.median(values))
+    deviation = _MAD_TO_DEVIATION * float(np.median(np.abs(values - center)))
+    return center, deviation if deviation > 0 else 1.0
+
+
+def _standardised(values: Float[np.ndarray, " classes"]) -> Float[np.ndarray, " classes"]:
+    center, deviation = _center_and_deviation(values)
+    return (values - center) / deviation

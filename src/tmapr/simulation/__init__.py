@@ -1,0 +1,1 @@
+"""A small made-up world for demonstrations and tests: a drive, and percepts along it under changing conditions."""

@@ -1,0 +1,129 @@
+"""Every setting of the online half, the map made with them, and the localizer built from both."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from tmapr.artifacts.arrays import Header, digest, load_arrays, put, save_arrays, take
+from tmapr.artifacts.percepts import Recording
+from tmapr.config import Settings, settings_digest
+from tmapr.exceptions import InputError
+from tmapr.fusion.capf import Fusion
+from tmapr.gating import Gating
+from tmapr.labels import Labels, Teacher
+from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Stages
+from tmapr.places.classifier import Classifier, Places
+from tmapr.retrieval.memory import MAPPED, Memory, remember
+from tmapr.retrieval.search import Retrieval
+from tmapr.types import CoordinateFrame
+
+MAP_KIND, MAP_VERSION = "map", 1
+
+
+class System(Settings):
+    """The online half: places, retrieval, gating, fusion, labels."""
+
+    places: Places = Field(Places(), description="the place classifier")
+    retrieval: Retrieval = Field(Retrieval(), description="the search in the reference memory")
+    gating: Gating = Field(Gating(), description="the gates")
+    fusion: Fusion = Field(Fusion(), description="the filter")
+    labels: Labels = Field(Labels(), description="learning while localizing")
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """M₀ and A₀, as arrays and notes; `digest` names them."""
+
+    memory: Memory
+    fitted: dict[str, np.ndarray]
+    initial: dict[str, np.ndarray]
+    places: Places
+    frame: CoordinateFrame
+    digest: str
+
+    def classifier(self) -> Classifier:
+        """A fresh A₀."""
+        return Classifier.from_arrays(self.places, self.fitted, self.initial)
+
+    def save(self, path: Path) -> None:
+        """Write map.npz. The state of an earlier map beside it goes first: it is of no use with this one."""
+        path.with_name("state.npz").unlink(missing_ok=True)
+        notes = {
+            "digest": self.digest,
+            "places": self.places.model_dump(mode="json"),
+            "frame": asdict(self.frame),
+            "references": len(self.memory),
+        }
+        save_arrays(path, Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), notes), _contents(self))
+
+    @classmethod
+    def load(cls, path: Path, system: System) -> "Map":
+        """Read map.npz; one made with other places settings is refused with what differs."""
+        header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, mapped=MAPPED)
+        if header.settings != settings_digest(system.places):
+            changed = _differences(header.notes["places"], system.places.model_dump(mode="json"), "places")
+            raise InputError(f"{path}: was mapped with {'; '.join(changed)}; run `tmapr map` again")
+        frame = header.notes["frame"]
+        return cls(
+            Memory.from_arrays(take(arrays, "memory."), system.retrieval.probes),
+            take(arrays, "fitted."),
+            take(arrays, "initial."),
+            system.places,
+            CoordinateFrame(frame["kind"], frame["zone"], tuple(frame["origin"])),
+            header.notes["digest"],
+        )
+
+
+def make_map(system: System, reference: Recording) -> Map:
+    """Encode a reference traverse: its frames become M₀, and A₀ learns each of them once."""
+    usable = [row for row in range(len(reference)) if reference.known[row] and not reference.percepts[row].fault]
+    if not usable:
+        raise InputError(f"{reference.sequence}: no frame has both a position and a usable image; nothing to map")
+    descriptors = np.array([reference.percepts[row].descriptor for row in usable])
+    positions = reference.truth[usable]
+    classifier = Classifier.fitted(system.places, descriptors, positions)
+    places = np.array(
+        [classifier.learn(*pair).place for pair in zip(descriptors, positions, strict=True)], dtype=np.int64
+    )
+    memory = remember(
+        descriptors,
+        positions,
+        places,
+        reference.stamps[usable],
+        frames=np.array(usable),
+        probes=system.retrieval.probes,
+    )
+    made = Map(memory, classifier.fitted_arrays(), classifier.arrays(), system.places, reference.frame, "")
+    return Map(memory, made.fitted, made.initial, system.places, reference.frame, digest(_contents(made)))
+
+
+def build(system: System, environment: Map, classifier: Classifier | None = None) -> Localizer:
+    """A localizer on a map, with what was learned so far or, by default, with A₀."""
+    stages = Stages(system.retrieval, system.gating, system.fusion, environment.digest, settings_digest(system.places))
+    teacher = Teacher(system.labels, dual_constraints="attenuation" in system.places.use)
+    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher)
+
+
+def resume(system: System, environment: Map, state: Path) -> Localizer:
+    """A localizer that continues from a saved state, bit for bit."""
+    header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION)
+    if header.notes["map"] != environment.digest:
+        raise InputError(f"{state}: belongs to another map; run `tmapr run` again, or remove it to start from A₀")
+    learned = take(arrays, "classifier.")
+    localizer = build(system, environment, Classifier.from_arrays(system.places, environment.fitted, learned))
+    localizer.restore(arrays)
+    return localizer
+
+
+def _contents(environment: Map) -> dict[str, np.ndarray]:
+    memory = put("memory.", environment.memory.arrays())
+    return memory | put("fitted.", environment.fitted) | put("initial.", environment.initial)
+
+
+def _differences(old: object, new: object, path: str) -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = [*old, *(key for key in new if key not in old)]
+        return [line for key in keys for line in _differences(old.get(key), new.get(key), f"{path}.{key}")]
+    return [] if old == new else [f"{path} = {old} (now {new})"]

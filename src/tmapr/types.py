@@ -1,0 +1,191 @@
+"""The values that travel between the stages: Frame → Percept → PlaceScores → Candidate → Verdict → Belief → Estimate.
+
+Plain frozen records. SI units, radians, float64; stamps are integer nanoseconds since the epoch, because a
+float64 second since the epoch resolves only 238 ns.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+NANOSECONDS = 1_000_000_000
+
+
+class Fault(StrEnum):
+    """Why an image cannot be used."""
+
+    FROZEN = "frozen"
+    EMPTY = "empty"
+    SATURATED = "saturated"
+    INVALID = "invalid"
+
+
+class Reason(StrEnum):
+    """What the gates said of a frame; exactly one per frame."""
+
+    ACCEPTED = "accepted"
+    RELOCALIZED = "relocalized"
+    NO_CANDIDATE = "no candidate"
+    FAULTY_FRAME = "faulty frame"
+    REPEATED_STAMP = "repeated stamp"
+    OLDER_STAMP = "older stamp"
+    LOOKS_DIFFERENT = "looks different"
+    UNFAMILIAR = "unfamiliar"
+    OUT_OF_BOUNDS = "out of bounds"
+    FAR_FROM_APR = "far from apr"
+    FAR_FROM_BELIEF = "far from belief"
+    JUMPS = "jumps"
+    ISOLATED = "isolated"
+    AMBIGUOUS = "ambiguous"
+
+
+class Status(StrEnum):
+    """How far the estimate can be trusted."""
+
+    LOCALIZED = "localized"
+    APR_ONLY = "apr only"
+    PREDICTING = "predicting"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinateFrame:
+    """What positions are relative to. One map has one; mixing two is refused."""
+
+    kind: str = "local"
+    zone: str | None = None
+    origin: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One camera image, read on demand, and what was recorded beside it."""
+
+    sequence: str
+    index: int
+    stamp: int
+    image: Callable[[], Shaped[np.ndarray, "height width"]]
+    position: Float[np.ndarray, "2"] | None = None
+    heading: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Percept:
+    """What perception says of one frame: a unit descriptor and, with a trained pose head, a pose."""
+
+    stamp: int
+    descriptor: Float[np.ndarray, " dim"]
+    position: Float[np.ndarray, "2"] | None = None
+    heading: float | None = None
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceScores:
+    """How well each place explains a descriptor; `leverage` is the share of the input nothing learned explains."""
+
+    scores: Float[np.ndarray, " classes"]
+    leverage: float
+    log_likelihoods: Float[np.ndarray, " classes"] | None = None
+
+    def best(self, count: int) -> list[int]:
+        """The places with the highest scores, best first; ties go to the older place."""
+        return [int(place) for place in np.argsort(-self.scores, kind="stable")[:count]]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A reference frame that may be where the camera is.
+
+    `similarity` is the plain cosine that the gates and the confidence use; `score` is what ranked it;
+    `support` is the share of the best matches nearby; `margin` the gap to the best match elsewhere.
+    """
+
+    reference: int
+    position: Float[np.ndarray, "2"]
+    place: int
+    similarity: float
+    score: float
+    support: float
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The gates' answer. Confidence and innovation exist only where they were computed."""
+
+    reason: Reason
+    confidence: float | None = None
+    innovation: float | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the candidate corrects the filter."""
+        return self.reason in (Reason.ACCEPTED, Reason.RELOCALIZED)
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """The filter's Gaussian over (x, y, vx, vy)."""
+
+    stamp: int
+    mean: Float[np.ndarray, "4"]
+    covariance: Float[np.ndarray, "4 4"]
+
+    @property
+    def position(self) -> Float[np.ndarray, "2"]:
+        """Where the camera is believed to be."""
+        return self.mean[:2]
+
+    @property
+    def semi_axis(self) -> float:
+        """Longest semi-axis of the 95 % position ellipse, in metres."""
+        return float(np.sqrt(CHI2_95 * np.linalg.eigvalsh(self.covariance[:2, :2])[1]))
+
+
+CHI2_95 = 5.991464547107979
+"""95 % quantile of the χ² distribution with two degrees of freedom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The answer for one frame, and everything that led to it."""
+
+    belief: Belief
+    percept: Percept
+    candidate: Candidate | None
+    verdict: Verdict
+    status: Status
+    leverage: float | None = None
+
+    @property
+    def stamp(self) -> int:
+        """When the position holds; later than the percept's stamp if that frame came too late to be used."""
+        return self.belief.stamp
+
+    @property
+    def position(self) -> Float[np.ndarray, "2"]:
+        """Fused position in metres."""
+        return self.belief.position
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "2 2"]:
+        """Covariance of the position in square metres."""
+        return self.belief.covariance[:2, :2]
+
+    @property
+    def heading(self) -> float | None:
+        """The pose head's heading in radians, if it gave one."""
+        return self.percept.heading
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What one `learn` absorbed: the classifier rows, their weights and the place. `unlearn` takes it back."""
+
+    rows: Float[np.ndarray, "k dim"]
+    weights: Float[np.ndarray, " k"]
+    place: int

@@ -1,0 +1,256 @@
+"""Estimates survive being written and read back, bit for bit; damaged files are refused by their place."""
+
+import math
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tmapr.artifacts.trajectory import HEADER, load_estimates, save_estimates
+from tmapr.exceptions import InputError
+from tmapr.types import NANOSECONDS, Belief, Candidate, Estimate, Percept, Reason, Status, Verdict
+
+STAMP = 1_628_847_484_123_456_789
+DESCRIPTOR = np.array([0.6, 0.8])
+CONTRACT = (
+    "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
+    "similarity,score,leverage,support,margin,reason,confidence,innovation,learned"
+)
+
+
+def belief(stamp, rng):
+    root = rng.normal(size=(4, 4))
+    return Belief(stamp, rng.normal(size=4) * 1e3, root @ root.T)
+
+
+def bare(stamp, rng, *, believed=None, reason=Reason.NO_CANDIDATE):
+    percept = Percept(stamp, DESCRIPTOR)
+    return Estimate(belief(believed or stamp, rng), percept, None, Verdict(reason), Status.PREDICTING)
+
+
+def full(stamp, rng, *, margin=0.1, heading=-2.5):
+    x, y, similarity, score, support = rng.normal(size=5).tolist()
+    return Estimate(
+        belief(stamp, rng),
+        Percept(stamp, DESCRIPTOR, rng.normal(size=2), heading),
+        Candidate(17, np.array([x, y]), 4, similarity, score, support, margin),
+        Verdict(Reason.ACCEPTED, confidence=1 / 3, innovation=0.1 + 0.2),
+        Status.LOCALIZED,
+        leverage=5e-324,
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    return tmp_path / "SEQ.csv", tmp_path / "SEQ.tum"
+
+
+def written(files, estimates, learned=None):
+    save_estimates(*files, estimates, [False] * len(estimates) if learned is None else learned)
+    return load_estimates(files[0])
+
+
+def bits(value):
+    return struct.pack("<d", value)
+
+
+def tum_rows(files):
+    return [line.split(" ") for line in files[1].read_text().splitlines()]
+
+
+def test_the_header_is_the_contract(files, rng):
+    written(files, [bare(STAMP, rng)])
+    assert files[0].read_text().splitlines()[0] == CONTRACT == HEADER
+
+
+def test_a_frame_without_a_candidate_leaves_its_cells_empty(files, rng):
+    written(files, [bare(STAMP, rng)])
+    row = dict(zip(CONTRACT.split(","), files[0].read_text().splitlines()[1].split(","), strict=True))
+    given = {"stamp_ns", "x", "y", "vx", "vy", "cov_xx", "cov_xy", "cov_yy", "status", "reason", "learned"}
+    assert {name for name, cell in row.items() if cell} == given
+
+
+def test_the_filter_reads_back_bit_for_bit(files, rng):
+    estimates = [full(STAMP + frame, rng) for frame in range(20)]
+    table = written(files, estimates)
+    mean = np.stack([estimate.belief.mean for estimate in estimates])
+    assert table.positions.tobytes() == mean[:, :2].tobytes()
+    assert table.velocities.tobytes() == mean[:, 2:].tobytes()
+    # The table holds the upper triangle of a symmetric matrix.
+    upper = np.stack([estimate.covariance for estimate in estimates])[:, [0, 0, 1], [0, 1, 1]]
+    np.testing.assert_array_equal(table.covariances[:, [0, 0, 1], [0, 1, 1]], upper)
+    np.testing.assert_array_equal(table.covariances, table.covariances.swapaxes(1, 2))
+
+
+def test_what_led_to_the_estimate_reads_back_bit_for_bit(files, rng):
+    estimate = full(STAMP, rng)
+    candidate, verdict = estimate.candidate, estimate.verdict
+    table = written(files, [estimate])
+    assert table.reference_positions.values.tobytes() == candidate.position.tobytes()
+    assert table.apr_positions.values.tobytes() == estimate.percept.position.tobytes()
+    pairs = [
+        (table.headings, estimate.heading),
+        (table.apr_headings, estimate.percept.heading),
+        (table.similarities, candidate.similarity),
+        (table.scores, candidate.score),
+        (table.leverages, estimate.leverage),
+        (table.supports, candidate.support),
+        (table.margins, candidate.margin),
+        (table.confidences, verdict.confidence),
+        (table.innovations, verdict.innovation),
+    ]
+    assert [bits(column.values[0]) for column, _ in pairs] == [bits(value) for _, value in pairs]
+    assert (table.references.values[0], table.places.values[0]) == (17, 4)
+    assert (table.statuses, table.reasons) == ((Status.LOCALIZED,), (Reason.ACCEPTED,))
+
+
+def test_none_is_told_from_a_value_in_every_column(files, rng):
+    table = written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
+    numbers = (
+        *(table.headings, table.apr_positions, table.apr_headings, table.reference_positions),
+        *(table.similarities, table.scores, table.leverages, table.supports, table.margins),
+        *(table.confidences, table.innovations),
+    )
+    for column in (*numbers, table.references, table.places):
+        assert column.known.tolist() == [True, False]
+    for column in numbers:
+        assert np.isnan(column.values[1]).all()
+
+
+def test_leverage_is_kept_without_a_candidate(files, rng):
+    estimate = bare(STAMP, rng)
+    lonely = Estimate(estimate.belief, estimate.percept, None, estimate.verdict, estimate.status, leverage=0.25)
+    table = written(files, [lonely])
+    assert (table.leverages.values[0], table.similarities.known[0]) == (0.25, False)
+
+
+def test_the_learned_frames_are_marked(files, rng):
+    estimates = [bare(STAMP + frame, rng) for frame in range(3)]
+    assert written(files, estimates, [False, True, False]).learned.tolist() == [False, True, False]
+
+
+def test_a_margin_without_a_rival_is_infinite(files, rng):
+    assert written(files, [full(STAMP, rng, margin=math.inf)]).margins.values.tolist() == [math.inf]
+
+
+def test_every_frame_has_its_row_with_its_own_stamp(files, rng):
+    late = bare(STAMP - 7, rng, believed=STAMP, reason=Reason.OLDER_STAMP)
+    repeated = bare(STAMP, rng, reason=Reason.REPEATED_STAMP)
+    table = written(files, [bare(STAMP, rng), late, repeated, bare(STAMP + 1, rng)])
+    assert table.stamps.tolist() == [STAMP, STAMP - 7, STAMP, STAMP + 1]
+
+
+def test_the_trajectory_keeps_only_rows_later_than_all_before(files, rng):
+    written(files, [bare(STAMP + offset, rng) for offset in (0, 0, 5, 2, 5, 6)])
+    stamps = [Fraction(row[0]) * NANOSECONDS for row in tum_rows(files)]
+    assert stamps == [STAMP, STAMP + 5, STAMP + 6]
+
+
+@pytest.mark.parametrize(
+    ("stamp", "text"),
+    [
+        (STAMP, "1628847484.123456789"),
+        (1_628_847_484_000_000_001, "1628847484.000000001"),
+        (0, "0.000000000"),
+        (-1, "-0.000000001"),
+        (-1_500_000_000, "-1.500000000"),
+        (2**63 - 1, "9223372036.854775807"),
+    ],
+)
+def test_a_trajectory_stamp_is_printed_from_the_integer(stamp, text, files, rng):
+    table = written(files, [bare(stamp, rng)])
+    assert tum_rows(files)[0][0] == text
+    assert Fraction(text) * NANOSECONDS == stamp == table.stamps[0]
+
+
+@pytest.mark.parametrize("heading", [0.0, 0.5, math.pi / 2, -3.0, math.pi])
+def test_a_trajectory_row_is_the_position_on_the_ground_turned_by_the_heading(heading, files, rng):
+    estimate = full(STAMP, rng, heading=heading)
+    written(files, [estimate])
+    _, x, y, z, qx, qy, qz, qw = map(float, tum_rows(files)[0])
+    assert [x, y] == estimate.position.tolist()
+    assert (z, qx, qy) == (0.0, 0.0, 0.0)
+    turned = complex(qw, qz) ** 2
+    assert turned == pytest.approx(complex(math.cos(heading), math.sin(heading)))
+
+
+def test_without_a_heading_the_trajectory_is_not_turned(files, rng):
+    written(files, [bare(STAMP, rng)])
+    assert [float(number) for number in tum_rows(files)[0][4:]] == [0.0, 0.0, 0.0, 1.0]
+
+
+def test_columns_may_stand_in_any_order_beside_others(files, rng):
+    table = written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
+    rows = [line.split(",") for line in files[0].read_text().splitlines()]
+    shuffled = "\r\n".join(",".join(["extra", *reversed(row)]) for row in rows)
+    files[0].write_text(shuffled)
+    np.testing.assert_array_equal(load_estimates(files[0]).positions, table.positions)
+
+
+def test_a_failure_while_writing_leaves_the_old_files(files, rng):
+    written(files, [bare(STAMP, rng)])
+    before = [path.read_bytes() for path in files]
+    with pytest.raises(ValueError, match="shorter"):
+        save_estimates(*files, [bare(STAMP, rng), bare(STAMP + 1, rng)], [True])
+    assert [path.read_bytes() for path in files] == before
+
+
+@pytest.mark.parametrize("margin", [math.nan, -math.inf])
+def test_a_value_that_could_not_be_read_back_is_not_written(margin, files, rng):
+    with pytest.raises(ValueError, match=f"margin must be finite, got {margin}"):
+        save_estimates(*files, [full(STAMP, rng, margin=margin)], [False])
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("x", "here", "line 3: x cannot be 'here'"),
+        ("x", "", "line 3: x cannot be ''"),
+        ("cov_xy", "nan", "line 3: cov_xy cannot be 'nan'"),
+        ("vx", "inf", "line 3: vx cannot be 'inf'"),
+        ("stamp_ns", "1.5", "line 3: stamp_ns cannot be '1.5'"),
+        ("stamp_ns", "9223372036854775808", "line 3: stamp_ns cannot be '9223372036854775808'"),
+        ("status", "found", "line 3: status cannot be 'found'"),
+        ("reason", "", "line 3: reason cannot be ''"),
+        ("learned", "yes", "line 3: learned cannot be 'yes'"),
+        ("leverage", "high", "line 3: leverage cannot be 'high'"),
+        ("place", "4.0", "line 3: place cannot be '4.0'"),
+        ("apr_y", "", "line 3: only some of apr_x, apr_y are empty"),
+        ("similarity", "", "line 3: only some of reference, ref_x"),
+        ("x", "1,2", "line 3: has 27 fields, the header has 26"),
+        ("x", '"1', "cannot be read as a table"),
+    ],
+)
+def test_a_bad_cell_is_refused_by_file_line_and_value(column, cell, message, files, rng):
+    written(files, [full(STAMP, rng), full(STAMP + 1, rng)])
+    header, first, second = files[0].read_text().splitlines()
+    cells = second.split(",")
+    cells[header.split(",").index(column)] = cell
+    files[0].write_text("\n".join([header, first, ",".join(cells)]))
+    with pytest.raises(InputError) as refusal:
+        load_estimates(files[0])
+    assert str(refusal.value).startswith(f"{files[0]}: {message}")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no estimates"),
+        (f"{CONTRACT}\n".encode(), "holds no estimates"),
+        (b"stamp_ns,x\n1,2\n", "has no column y, heading, vx"),
+        (f"{CONTRACT}\n\n".encode(), "line 2: has 0 fields"),
+        (b"\xff\xfe\x00", "cannot be read as a table"),
+        (b"stamp_ns\x00,x\n" * 3, "has no column stamp_ns"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused(content, message, files):
+    files[0].write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        load_estimates(files[0])
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        load_estimates(tmp_path / "none.csv")

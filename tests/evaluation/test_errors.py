@@ -1,0 +1,128 @@
+"""Errors, jumps, consistency and timing against values worked out by hand or by SciPy."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from tmapr.evaluation.errors import (
+    JUMP_TOLERANCE,
+    SPEED_TOLERANCE,
+    ErrorSummary,
+    Timing,
+    consistency,
+    count_jumps,
+    position_errors,
+    reference_speed,
+)
+from tmapr.exceptions import InputError
+
+SECOND = 1_000_000_000
+EPOCH = 1_628_000_000 * SECOND
+
+
+def stamps(*seconds):
+    return EPOCH + np.array([round(second * SECOND) for second in seconds], dtype=np.int64)
+
+
+def along_x(*metres):
+    return np.column_stack([metres, np.zeros(len(metres))]).astype(np.float64)
+
+
+def test_an_error_is_the_distance_to_the_truth():
+    estimated = np.array([[3.0, 4.0], [1.0, 1.0]])
+    truth = np.array([[0.0, 0.0], [1.0, 1.0]])
+    np.testing.assert_array_equal(position_errors(estimated, truth), [5.0, 0.0])
+
+
+def test_a_summary_holds_rmse_mean_and_median():
+    assert ErrorSummary.of(np.array([0.0, 0.0, 3.0, 5.0])) == ErrorSummary(np.sqrt(34 / 4), 2.0, 1.5)
+
+
+@pytest.mark.parametrize("condense", [ErrorSummary.of, Timing.of])
+@pytest.mark.parametrize(("values", "message"), [([], "must not be empty"), ([1.0, np.nan], "must be finite, got nan")])
+def test_nothing_and_non_numbers_are_refused(condense, values, message):
+    with pytest.raises(ValueError, match=message):
+        condense(np.array(values, dtype=np.float64))
+
+
+def test_timing_is_given_in_milliseconds():
+    timing = Timing.of(np.arange(101) / 1000)
+    assert (timing.p50, timing.p95, timing.max) == pytest.approx((50.0, 95.0, 100.0))
+
+
+def test_reference_speed_is_the_99th_percentile_of_the_steps():
+    speeds = np.arange(1.0, 102.0)
+    travelled = along_x(0.0, *np.cumsum(speeds))
+    assert reference_speed(stamps(*range(102)), travelled) == pytest.approx(100.0)
+
+
+def test_reference_speed_divides_by_the_time_of_each_step():
+    assert reference_speed(stamps(0, 0.066, 0.198), along_x(0, 0.66, 1.98)) == pytest.approx(10.0)
+
+
+def test_repeated_and_older_stamps_have_no_speed():
+    assert reference_speed(stamps(5, 5, 4, 6), along_x(0, 90, 0, 4)) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("seconds", [(), (1,), (1, 1), (2, 1)])
+def test_a_reference_in_which_time_never_advances_is_refused(seconds):
+    with pytest.raises(InputError, match=f"the reference has {len(seconds)} frames"):
+        reference_speed(stamps(*seconds), along_x(*range(len(seconds))))
+
+
+@pytest.mark.parametrize(
+    ("distance", "elapsed", "jumps"),
+    [
+        (JUMP_TOLERANCE + SPEED_TOLERANCE * 10 * 0.5, 0.5, 0),
+        (JUMP_TOLERANCE + SPEED_TOLERANCE * 10 * 0.5 + 1e-9, 0.5, 1),
+        (JUMP_TOLERANCE, 0, 0),
+        (JUMP_TOLERANCE + 1e-9, 0, 1),
+        (JUMP_TOLERANCE + SPEED_TOLERANCE * 10 * 0.5, -0.5, 0),
+    ],
+)
+def test_a_jump_exceeds_a_metre_and_what_the_time_allows(distance, elapsed, jumps):
+    assert count_jumps(stamps(10, 10 + elapsed), along_x(0, distance), top_speed=10.0) == jumps
+
+
+def test_going_there_and_back_are_two_jumps():
+    assert count_jumps(stamps(0, 1, 2, 3), along_x(0, 50, 0, 1), top_speed=1.0) == 2
+
+
+@pytest.mark.parametrize("frames", [0, 1])
+def test_fewer_than_two_frames_cannot_jump(frames):
+    assert count_jumps(stamps(*range(frames)), along_x(*range(frames)), top_speed=1.0) == 0
+
+
+def test_nees_weighs_an_error_by_its_covariance():
+    covariances = np.array([np.diag([4.0, 1.0]), [[2.0, 1.0], [1.0, 2.0]]])
+    # 2²/4 + 2²/1 = 5; the inverse of the second is [[2, −1], [−1, 2]]/3, so (2 + 18 + 6)/3 = 26/3.
+    found = consistency(np.array([[2.0, 2.0], [1.0, -3.0]]), covariances)
+    assert found.mean == pytest.approx((5 + 26 / 3) / 2)
+
+
+def test_coverage_counts_the_frames_inside_the_95_percent_ellipse():
+    edge = np.sqrt(chi2.ppf(0.95, df=2))
+    errors = np.array([[edge * 0.999, 0.0], [0.0, edge * 1.001], [0.0, 0.0], [0.0, -edge * 0.999]])
+    assert consistency(errors, np.tile(np.eye(2), (4, 1, 1))).coverage95 == 0.75
+
+
+def test_an_honest_covariance_has_nees_two_and_covers_95_percent():
+    rng = np.random.default_rng(0)
+    roots = rng.normal(size=(20_000, 2, 2))
+    covariances = roots @ roots.swapaxes(1, 2) + 0.1 * np.eye(2)
+    errors = np.einsum("nij,nj->ni", np.linalg.cholesky(covariances), rng.normal(size=(20_000, 2)))
+    found = consistency(errors, covariances)
+    # Four standard errors: NEES has variance 4, coverage .95 · .05.
+    assert found.mean == pytest.approx(2.0, abs=4 * 2 / np.sqrt(20_000))
+    assert found.coverage95 == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / 20_000))
+
+
+@pytest.mark.parametrize("covariance", [np.zeros((2, 2)), np.diag([1.0, -1.0]), np.ones((2, 2)) * np.nan])
+def test_a_covariance_that_is_not_positive_definite_is_refused_by_its_frame(covariance):
+    with pytest.raises(ValueError, match="frame 1 has"):
+        consistency(np.zeros((2, 2)), np.stack([np.eye(2), covariance]))
+
+
+def test_consistency_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="must not be empty"):
+        consistency(np.zeros((0, 2)), np.zeros((0, 2, 2)))
