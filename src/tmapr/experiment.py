@@ -34,6 +34,8 @@ class Data(Settings):
             shared = sorted(set(self.test) & set(names))
             if shared:
                 raise ValueError(f"data.test and data.{role} share {shared[0]!r}; a test sequence must be unseen")
+        if self.reference in self.test:
+            raise ValueError(f"data.test names the reference {self.reference!r}; every frame would match itself")
         repeated = sorted({name for name in self.test if self.test.count(name) > 1})
         if repeated:
             raise ValueError(f"data.test names {repeated[0]!r} twice")
@@ -49,9 +51,12 @@ class Perception(Settings):
 class Experiment(Settings):
     """Everything that an experiment file can say."""
 
-    name: str = Field("experiment", pattern=r"^[\w.-]+$", description="names the run folder runs/NAME")
+    name: str = Field("experiment", pattern=r"^\w[\w.-]*$", description="names the run folder runs/NAME")
     data: Data = Field(Data(), description="sequences and their roles")
     perception: Perception = Field(Perception(), description="images to percepts")
+    align_apr: Literal["none", "adapt", "oracle"] = Field(
+        "none", description="planar fit of the pose head to the truth before fusion: none | adapt | oracle (cheats)"
+    )
     places: Places = Field(Places(), description="the place classifier")
     retrieval: Retrieval = Field(Retrieval(), description="the search in the reference memory")
     gating: Gating = Field(Gating(), description="the gates")

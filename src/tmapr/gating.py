@@ -1,9 +1,9 @@
 """The gates between a retrieved reference and the filter: eqs. (5) and (6), and a reason for every frame.
 
 The innovation (5) is measured against the pose head's position or, without one, against the predicted belief, whose
-own uncertainty then widens the gate. Continuity compares the *displacement* of the two frames' estimates, not the
-summed path, which jitter stretches to kilometres. The last accepted reference expires with time, or when several
-candidates in a row agree with one another and not with it: one wrong accept can never lock the filter.
+own uncertainty then widens the gate. Continuity allows the *displacement* between the pose head's positions of the two
+frames, not the summed path, which jitter stretches to kilometres. The last accepted reference expires with time, or
+when several candidates agree with one another and not with it: one wrong accept can never lock the filter.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tmapr.config import Settings
 from tmapr.exceptions import InputError
@@ -20,11 +20,11 @@ from tmapr.types import NANOSECONDS, Belief, Candidate, Percept, Reason, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A candidate's position, and where the frame that saw it was estimated to be."""
+    """A candidate's position, and what the pose head said of the frame that saw it, if there is one."""
 
     stamp: int
     position: Float[np.ndarray, "2"]
-    estimate: Float[np.ndarray, "2"]
+    estimate: Float[np.ndarray, "2"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class History:
 
 
 _DISSENTING = (Reason.JUMPS, Reason.FAR_FROM_BELIEF)
+Bounds = tuple[float, float, float, float]
 
 
 class Gating(Settings):
@@ -44,7 +45,7 @@ class Gating(Settings):
 
     min_similarity: float = Field(0.82, ge=-1, le=1, description="cosine a candidate must reach (calibrate it)")
     max_leverage: float = Field(1.0, gt=0, description="leverage above which nothing is believed; 1 turns it off")
-    bounds: tuple[float, float, float, float] | None = Field(
+    bounds: Bounds | None = Field(
         None, description="x_min, y_min, x_max, y_max in metres: corrections are accepted only inside"
     )
     min_support: float = Field(0.0, ge=0, le=1, description="local support a candidate must have")
@@ -52,10 +53,18 @@ class Gating(Settings):
     max_innovation: float = Field(20.0, gt=0, description="τ_p: distance to the pose head's position, metres")
     confidence_floor: float = Field(0.1, gt=0, le=1, description="c_min: smallest factor of the confidence")
     max_jump: float = Field(10.0, gt=0, description="allowed beyond the displacement since the last accept, metres")
+    max_speed: float = Field(20.0, gt=0, description="top speed, bounds the displacement without a pose head, m/s")
     expiry: float = Field(10.0, gt=0, description="seconds after which an earlier candidate no longer counts")
     recovery: int = Field(
         5, ge=2, description="candidates that agree with one another and together overrule the last accept"
     )
+
+    @field_validator("bounds")
+    @classmethod
+    def _check_bounds(cls, bounds: Bounds | None) -> Bounds | None:
+        if bounds and not (bounds[0] <= bounds[2] and bounds[1] <= bounds[3]):
+            raise ValueError("bounds must be x_min, y_min, x_max, y_max with min not above max")
+        return bounds
 
     def judge(
         self,
@@ -92,7 +101,7 @@ class Gating(Settings):
         if percept.position is not None:
             estimate, slack, too_far = percept.position, 0.0, Reason.FAR_FROM_APR
         innovation = _distance(candidate.position, estimate)
-        here = Sighting(belief.stamp, candidate.position, estimate)
+        here = Sighting(belief.stamp, candidate.position, percept.position)
         closeness = min(max(1.0 - innovation / self.max_innovation, self.confidence_floor), 1.0)
         confidence = max(candidate.similarity, 0.0) * closeness
         dissent = self._unexpired(history.dissent, here.stamp)
@@ -114,8 +123,7 @@ class Gating(Settings):
         """
         if candidate is None or not (verdict.accepted or verdict.reason in _DISSENTING):
             return history
-        estimate = belief.position if percept.position is None else percept.position
-        here = Sighting(belief.stamp, candidate.position, estimate)
+        here = Sighting(belief.stamp, candidate.position, percept.position)
         if verdict.accepted:
             return History(accepted=here)
         dissent = self._unexpired(history.dissent, here.stamp)
@@ -123,11 +131,17 @@ class Gating(Settings):
         return replace(history, dissent=here, dissenters=history.dissenters + 1 if agreed else 1)
 
     def _agree(self, here: Sighting, other: Sighting | None) -> bool:
-        """Whether the candidates moved no farther apart than their frames did; nothing contradicts None."""
+        """Whether the candidates lie no farther apart than the camera moved; nothing contradicts None.
+
+        Without a pose head only the top speed bounds that: a belief that followed a wrong accept says nothing.
+        """
         if other is None:
             return True
-        allowance = self.max_jump + _distance(here.estimate, other.estimate)
-        return _distance(here.position, other.position) <= allowance
+        if here.estimate is not None and other.estimate is not None:
+            moved = _distance(here.estimate, other.estimate)
+        else:
+            moved = self.max_speed * (here.stamp - other.stamp) / NANOSECONDS
+        return _distance(here.position, other.position) <= self.max_jump + moved
 
     def _unexpired(self, sighting: Sighting | None, stamp: int) -> Sighting | None:
         return sighting if sighting and stamp - sighting.stamp <= self.expiry * NANOSECONDS else None

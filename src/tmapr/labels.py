@@ -14,7 +14,7 @@ from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.config import Settings
-from tmapr.types import Estimate, Percept
+from tmapr.types import Estimate, Percept, Reason
 
 
 class Labels(Settings):
@@ -33,6 +33,7 @@ class Labels(Settings):
 
 
 Label = tuple[Percept, Float[np.ndarray, "2"]]
+_NOTHING_NEW = (Reason.FAULTY_FRAME, Reason.REPEATED_STAMP)
 
 
 class Teacher:
@@ -43,15 +44,16 @@ class Teacher:
         self._dual_constraints = dual_constraints
         self._waiting: deque[Label | None] = deque()
 
-    def due(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None) -> Label | None:
-        """The label to learn after this frame, if there is one."""
+    def due(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None) -> list[Label]:
+        """The labels to learn after this frame: at most one, or more if the delay was shortened meanwhile."""
         if self._labels.mode == "truth":
-            usable = truth is not None and estimate.percept.fault is None
+            usable = truth is not None and estimate.verdict.reason not in _NOTHING_NEW
             self._waiting.append((estimate.percept, truth) if usable and truth is not None else None)
-            return self._waiting.popleft() if len(self._waiting) > self._labels.delay else None
+            ripe = len(self._waiting) - self._labels.delay
+            return [label for label in (self._waiting.popleft() for _ in range(ripe)) if label]
         if self._labels.mode == "fused" and self._certain(estimate):
-            return estimate.percept, estimate.position
-        return None
+            return [(estimate.percept, estimate.position)]
+        return []
 
     def _certain(self, estimate: Estimate) -> bool:
         candidate = estimate.candidate

@@ -22,6 +22,8 @@ from tmapr.types import Belief, Candidate, Estimate, Frame, Lesson, Percept, Rea
 
 STATE_KIND, STATE_VERSION = "state", 1
 _UNIT_TOLERANCE = 1e-2
+_FARTHEST = 1e8  # metres: more than around the Earth is no position
+_LATEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +86,9 @@ class Localizer:
             raise InputError(f"percept at {percept.stamp}: its label {position.tolist()} is not finite")
         return self.classifier.learn(percept.descriptor, np.asarray(position, dtype=float))
 
-    def teach(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None = None) -> Lesson | None:
+    def teach(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None = None) -> list[Lesson]:
         """Learn what the labels' settings say is due after this frame."""
-        label = self._teacher.due(estimate, truth)
-        return self.learn(*label) if label else None
+        return [self.learn(*label) for label in self._teacher.due(estimate, truth)]
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
@@ -140,8 +141,11 @@ class Localizer:
         length = float(np.linalg.norm(descriptor))
         if length > 0 and np.isfinite(length) and abs(length - 1) > _UNIT_TOLERANCE:
             raise InputError(f"percept at {percept.stamp}: its descriptor has length {length:g}, it must be 1")
-        position = () if percept.position is None else percept.position
-        return length == 0 or not np.isfinite(length) or not np.isfinite(position).all()
+        if not -_LATEST <= percept.stamp <= _LATEST:
+            raise InputError(f"percept at {percept.stamp}: the stamp must be nanoseconds since the epoch in 64 bits")
+        pose = np.array([*(() if percept.position is None else percept.position), percept.heading or 0.0])
+        # A comparison with NaN is False, so this also finds what is not a number.
+        return length == 0 or not np.isfinite(length) or not bool((np.abs(pose) < _FARTHEST).all())
 
     def save(self, directory: str | Path) -> None:
         """Write state.npz beside the map it belongs to; a kill at any moment leaves the old or the new one."""
@@ -172,8 +176,8 @@ class Localizer:
 
 
 def _arrays_of(value: Belief | Sighting | Correction) -> dict[str, np.ndarray]:
-    return {name: np.array(field) for name, field in asdict(value).items()}
+    return {name: np.array(field) for name, field in asdict(value).items() if field is not None}
 
 
 def _sighting(arrays: Arrays) -> Sighting | None:
-    return Sighting(int(arrays["stamp"]), arrays["position"], arrays["estimate"]) if arrays else None
+    return Sighting(int(arrays["stamp"]), arrays["position"], arrays.get("estimate")) if arrays else None

@@ -1,5 +1,6 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from pydantic import Field
 from tmapr.artifacts.arrays import Header, digest, load_arrays, put, save_arrays, take
 from tmapr.artifacts.percepts import Recording
 from tmapr.config import Settings, settings_digest
-from tmapr.exceptions import InputError
+from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.gating import Gating
 from tmapr.labels import Labels, Teacher
@@ -76,7 +77,11 @@ class Map:
         )
 
 
-def make_map(system: System, reference: Recording) -> Map:
+Watch = Callable[[Sequence[int]], Iterable[int]]
+"""Iterates over frames and may show how far it is."""
+
+
+def make_map(system: System, reference: Recording, watch: Watch = iter) -> Map:
     """Encode a reference traverse: its frames become M₀, and A₀ learns each of them once."""
     usable = [row for row in range(len(reference)) if reference.known[row] and not reference.percepts[row].fault]
     if not usable:
@@ -84,13 +89,11 @@ def make_map(system: System, reference: Recording) -> Map:
     descriptors = np.array([reference.percepts[row].descriptor for row in usable])
     positions = reference.truth[usable]
     classifier = Classifier.fitted(system.places, descriptors, positions)
-    places = np.array(
-        [classifier.learn(*pair).place for pair in zip(descriptors, positions, strict=True)], dtype=np.int64
-    )
+    places = [classifier.learn(descriptors[row], positions[row]).place for row in watch(range(len(usable)))]
     memory = remember(
         descriptors,
         positions,
-        places,
+        np.array(places),
         reference.stamps[usable],
         frames=np.array(usable),
         probes=system.retrieval.probes,
@@ -109,11 +112,17 @@ def build(system: System, environment: Map, classifier: Classifier | None = None
 def resume(system: System, environment: Map, state: Path) -> Localizer:
     """A localizer that continues from a saved state, bit for bit."""
     header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION)
-    if header.notes["map"] != environment.digest:
+    if header.notes.get("map") != environment.digest or header.settings != settings_digest(system.places):
         raise InputError(f"{state}: belongs to another map; run `tmapr run` again, or remove it to start from A₀")
-    learned = take(arrays, "classifier.")
-    localizer = build(system, environment, Classifier.from_arrays(system.places, environment.fitted, learned))
-    localizer.restore(arrays)
+    broken = [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]
+    if broken:
+        raise StateError(f"{state}: {broken[0]} holds numbers that are not finite; go back to an earlier state")
+    try:
+        learned = Classifier.from_arrays(system.places, environment.fitted, take(arrays, "classifier."))
+        localizer = build(system, environment, learned)
+        localizer.restore(arrays)
+    except (KeyError, ValueError, IndexError) as error:
+        raise InputError(f"{state}: its arrays do not fit together ({error}); remove it to start from A₀") from None
     return localizer
 
 

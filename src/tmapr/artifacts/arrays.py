@@ -25,6 +25,7 @@ _ALIGNMENT = 64
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
 _PADDING_TAG = 0x5450
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def save_arrays(path: Path, header: Header, arrays: Arrays) -> None:
         "made_by": f"tmapr {package_version('tmapr')}",
         "settings": header.settings,
         "notes": header.notes,
+        "arrays": list(arrays),
     }
     with replacing(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         _write(archive, stream, _HEADER, np.array(json.dumps(described, sort_keys=True)))
@@ -59,7 +61,7 @@ def load_arrays(
     """Read a file of one kind and version; the arrays named in `mapped` stay on disk, read-only."""
     try:
         with zipfile.ZipFile(path) as archive:
-            header = _read_header(archive, path)
+            header, names = _read_header(archive, path)
             if header.kind != kind:
                 raise InputError(f"{path}: holds {header.kind!r}, not {kind!r}; is it the right file?")
             if header.version != version:
@@ -67,13 +69,14 @@ def load_arrays(
                     f"{path}: {kind} version {header.version}, this program reads version {version};"
                     f" make it again (it was made by {header.made_by})"
                 )
-            names = [Path(member).stem for member in archive.namelist() if member != f"{_HEADER}.npy"]
             return header, {
                 name: _map(path, archive, name) if name in mapped else _read(archive, name) for name in names
             }
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (zipfile.BadZipFile, EOFError, ValueError, KeyError, NotImplementedError, OSError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # a damaged or hostile file makes zipfile and NumPy raise nearly anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path}: is damaged or not one of our files ({reason}); make it again") from None
 
@@ -93,7 +96,7 @@ def digest(arrays: Arrays) -> str:
     total = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
-        total.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        total.update(f"{name} {array.dtype.str} {np.shape(arrays[name])}".encode())
         total.update(array.view(np.uint8).data if array.size else b"")
     return total.hexdigest()
 
@@ -115,7 +118,11 @@ def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 def _map(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    """The member as a view of the file, after one pass over it that compares its checksum."""
     member = archive.getinfo(f"{name}.npy")
+    with archive.open(member) as source:
+        while source.read(_CHUNK):
+            pass
     with path.open("rb") as source:
         source.seek(member.header_offset)
         local = source.read(_LOCAL_HEADER)
@@ -123,11 +130,14 @@ def _map(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
         source.seek(member.header_offset + _LOCAL_HEADER + lengths)
         np.lib.format.read_magic(source)
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(source)
+        if dtype.hasobject:
+            raise ValueError(f"{name} holds objects")
         return np.memmap(path, dtype, mode="r", offset=source.tell(), shape=shape, order="F" if fortran else "C")
 
 
-def _read_header(archive: zipfile.ZipFile, path: Path) -> Header:
+def _read_header(archive: zipfile.ZipFile, path: Path) -> tuple[Header, list[str]]:
     if f"{_HEADER}.npy" not in archive.namelist():
         raise InputError(f"{path}: has no header, so it is not one of our files")
     fields = json.loads(str(_read(archive, _HEADER)))
-    return Header(fields["kind"], fields["version"], fields["settings"], fields["notes"], fields["made_by"])
+    header = Header(fields["kind"], fields["version"], fields["settings"], fields["notes"], fields["made_by"])
+    return header, fields["arrays"]

@@ -4,7 +4,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -45,5 +45,6 @@ def write_text(path: Path, text: str) -> None:
 def _sweep(path: Path) -> None:
     """Remove what killed writers left; a young one may belong to a writer that still lives."""
     for partial in path.parent.glob(f".{path.name}.*.partial"):
-        if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER:
-            partial.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another writer may sweep too
+            if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER:
+                partial.unlink()

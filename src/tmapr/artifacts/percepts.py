@@ -52,11 +52,18 @@ class Recording:
     ) -> "Recording":
         """A recording from plain arrays; NaN in `truth`, `positions` or `headings` means that there is none."""
         count = len(stamps)
-        faulty = [Fault(name) if name else None for name in faults or [""] * count]
-        descriptors = _unit(sequence, np.asarray(descriptors, dtype=float), faulty)
-        poses = _optional(positions, (count, 2))
-        angles = _optional(headings, (count,))
-        recorded = _optional(truth, (count, 2))
+        given = {
+            "stamps": np.asarray(stamps),
+            "descriptors": np.asarray(descriptors),
+            "truth": _optional(truth, (count, 2)),
+            "positions": _optional(positions, (count, 2)),
+            "headings": _optional(headings, (count,)),
+            "faults": np.asarray(faults or [""] * count),
+        }
+        _check(sequence, given)
+        faulty = [Fault(name) if name else None for name in given["faults"].tolist()]
+        descriptors = _unit(sequence, given["descriptors"].astype(float), faulty)
+        poses, angles, recorded = given["positions"], given["headings"], given["truth"]
         percepts = tuple(
             Percept(
                 int(stamps[row]),
@@ -84,42 +91,61 @@ class Recording:
         save_arrays(path, Header(KIND, VERSION, settings, notes), arrays)
 
     @classmethod
-    def load(cls, path: Path, settings: str | None = None) -> "Recording":
+    def load(cls, path: str | Path, settings: str | None = None) -> "Recording":
         """Read a cache; one made with other perception settings than `settings` is refused."""
+        path = Path(path)
         header, arrays = load_arrays(path, KIND, VERSION)
         if settings is not None and header.settings != settings:
             raise InputError(
                 f"{path}: was made with other perception settings ({header.settings[:12]}, now {settings[:12]});"
                 " encode the sequence again"
             )
-        _check(path, arrays)
-        frame = header.notes["frame"]
+        missing = set(_LAYOUT) - set(arrays)
+        if missing:
+            raise InputError(f"{path}: has no array {sorted(missing)[0]!r}; make it again")
+        _check(str(path), arrays)
+        frame = header.notes.get("frame", {})
         return cls.from_arrays(
-            header.notes["sequence"],
+            str(header.notes.get("sequence", path.stem)),
             arrays["stamps"],
             arrays["descriptors"],
             truth=arrays["truth"],
             positions=arrays["positions"],
             headings=arrays["headings"],
             faults=arrays["faults"].tolist(),
-            frame=CoordinateFrame(frame["kind"], frame["zone"], tuple(frame["origin"])),
+            frame=CoordinateFrame(frame.get("kind", "local"), frame.get("zone"), tuple(frame.get("origin", ()))),
         )
 
 
-def _check(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    missing = {"stamps", "descriptors", "positions", "headings", "faults", "truth"} - set(arrays)
-    if missing:
-        raise InputError(f"{path}: has no array {sorted(missing)[0]!r}; make it again")
-    count = len(arrays["stamps"])
-    if not count:
-        raise InputError(f"{path}: holds no frame")
-    for name, array in arrays.items():
+# Name, kinds of number or text, axes beside the frames.
+_LAYOUT = {
+    "stamps": ("iu", 0),
+    "descriptors": ("f", 1),
+    "truth": ("f", 1),
+    "positions": ("f", 1),
+    "headings": ("f", 0),
+    "faults": ("U", 0),
+}
+
+
+def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
+    for name, (kinds, axes) in _LAYOUT.items():
+        array = arrays[name]
+        odd = name in ("truth", "positions") and array.shape[1:] != (2,)
+        if array.dtype.kind not in kinds or array.ndim != axes + 1 or odd:
+            raise InputError(f"{where}: {name} must not be {array.dtype} of shape {array.shape}")
+        count = len(arrays["stamps"])
+        if not count:
+            raise InputError(f"{where}: holds no frame")
         if len(array) != count:
-            raise InputError(f"{path}: {name} has {len(array)} rows, stamps has {count}")
-    for name in ("positions", "truth", "headings"):
+            raise InputError(f"{where}: {name} has {len(array)} rows, stamps has {count}")
+    for name in ("truth", "positions", "headings"):
         infinite = np.flatnonzero(np.isinf(arrays[name].reshape(count, -1)).any(axis=1))
         if len(infinite):
-            raise InputError(f"{path}: {name}, row {infinite[0]}: {arrays[name][infinite[0]].tolist()} is infinite")
+            raise InputError(f"{where}: {name}, row {infinite[0]}: {arrays[name][infinite[0]].tolist()} is infinite")
+    unknown = sorted(set(arrays["faults"].tolist()) - {"", *Fault})
+    if unknown:
+        raise InputError(f"{where}: {unknown[0]!r} is no fault; known are {', '.join(Fault)}")
 
 
 def _unit(

@@ -40,7 +40,7 @@ def _toml(value: object) -> str:
     if isinstance(value, Enum):
         return json.dumps(value.value)
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, tuple | list):
         return f"[{', '.join(_toml(item) for item in value)}]"
     return repr(value)

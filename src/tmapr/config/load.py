@@ -14,7 +14,7 @@ from tmapr.config.settings import Settings
 from tmapr.exceptions import InputError
 
 Model = TypeVar("Model", bound=Settings)
-_BARE_WORD = re.compile(r"[A-Za-z_][\w./-]*")
+_BARE_WORD = re.compile(r"[A-Za-z_~./][^\s\"'\[\]{}#=,]*")
 
 
 def load_settings(model: type[Model], path: Path | None = None, overrides: Iterable[str] = ()) -> Model:
@@ -25,7 +25,8 @@ def load_settings(model: type[Model], path: Path | None = None, overrides: Itera
     try:
         return model.model_validate(tree)
     except ValidationError as error:
-        raise InputError(f"{path or 'settings'}: {_explain(model, error.errors()[0])}") from None
+        line = f"{path or 'settings'}: {_explain(model, error.errors()[0])}"
+        raise InputError(" ".join(line.split())) from None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -35,6 +36,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such experiment file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder; name the experiment's TOML file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from None
     except tomllib.TOMLDecodeError as error:
@@ -43,6 +46,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _apply(tree: dict[str, Any], override: str) -> None:
     dotted, separator, text = override.partition("=")
+    if "\n" in override:
+        raise InputError(f"--set {' '.join(override.split())}: give one setting per --set, on one line")
     keys = [key.strip() for key in dotted.split(".")]
     if not separator or not all(keys):
         raise InputError(f"--set {override}: write it as section.key=value")
@@ -73,9 +78,10 @@ def _explain(model: type[Settings], error: ErrorDetails) -> str:
         return f"{path}: unknown setting; {hint}"
     if error["type"] == "missing":
         return f"{path}: is required"
-    message = error["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    return f"{path}: {message}, got {_short(error['input'])}" if path else message
+    if error["type"] == "value_error":
+        return error["msg"].removeprefix("Value error, ")
+    message = error["msg"][0].lower() + error["msg"][1:]
+    return f"{path}: {message}, got {_short(error['input'])}"
 
 
 def _fields(model: type[Settings], location: Iterable[int | str]) -> list[str]:

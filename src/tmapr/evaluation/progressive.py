@@ -30,12 +30,12 @@ def localize(localizer: Localizer, recording: Recording, rows: Iterable[int]) ->
         began = perf_counter()
         estimate = localizer.observe(recording.percepts[row])
         observed = perf_counter()
-        lesson = localizer.teach(estimate, truth)
+        lessons = localizer.teach(estimate, truth)
         taught = perf_counter()
         estimates.append(estimate)
-        learned.append(lesson is not None)
+        learned.append(bool(lessons))
         steps.append(observed - began)
-        if lesson:
+        if lessons:
             updates.append(taught - observed)
     return Progress(tuple(estimates), np.array(learned, dtype=bool), np.array(steps), np.array(updates))
 

@@ -1,4 +1,4 @@
-"""Confidence-aware position fusion (CAPF): constant velocity, eqs. (7)–(8), corrected by eqs. (9)–(10).
+"""Confidence-aware position fusion (CAPF): constant velocity, eqs. (7)–(8), corrected with the variance of eq. (9).
 
 Every frame's APR position corrects with a fixed variance, an accepted reference with one that falls with its
 confidence. After any sequence of calls the covariance is finite, exactly symmetric and positive definite, and
@@ -142,7 +142,7 @@ def _planar(axis: list[list[float]]) -> Float[np.ndarray, "4 4"]:
 
 
 def _corrected(belief: Belief, position: Float[np.ndarray, "2"], variance: float) -> Belief:
-    """The belief after a position measured with this variance per axis, eq. (10)."""
+    """The belief after a position measured with this variance per axis."""
     noise = variance * np.eye(2)
     mean, covariance = kalman.correct(belief.mean, belief.covariance, _finite(position), _OBSERVATION, noise)
     return Belief(belief.stamp, mean, covariance)

@@ -21,13 +21,14 @@ from tmapr.places.triangle import RANK, from_dense, padded, quadratic_form, scal
 
 _LEARN, _UNLEARN = 1.0, -1.0
 _FIRST_CAPACITY = 64
+_ROUNDING = 1e-6
 
 
 class Ridge:
     """K and W. Only `learn`, `unlearn` and `grow` change them."""
 
     def __init__(self, dim: int, ridge: float, classes: int = 0) -> None:
-        if ridge <= 0:
+        if not ridge > 0:
             raise ValueError(f"ridge must be positive, got {ridge}")
         self.dim = dim
         self.ridge = ridge
@@ -62,7 +63,8 @@ class Ridge:
             return 1.0
         wide = np.zeros(self._pending.shape[1])
         wide[: self.dim] = row
-        return float(self.ridge * quadratic_form(self._tiles, self._pending, self._sign, wide) / energy)
+        share = float(self.ridge * quadratic_form(self._tiles, self._pending, self._sign, wide) / energy)
+        return min(share, 1.0)
 
     def grow(self, classes: int) -> None:
         """Make room for more classes; capacity doubles, so growth costs nothing in the long run."""
@@ -79,7 +81,10 @@ class Ridge:
         weights: Float[np.ndarray, " k"],
         information: float = 1.0,
     ) -> None:
-        """Absorb weighted rows. `information` < 1 adds only that share of them to K⁻¹ (the minimax recursion)."""
+        """Absorb weighted rows. `information` < 1 adds only that share of them to K⁻¹ (the minimax recursion).
+
+        More than three rows go in blocks of three; if one block is refused, those before it stay learned.
+        """
         self._absorb(rows, targets, weights, _LEARN, information)
 
     def unlearn(
@@ -127,31 +132,38 @@ class Ridge:
         """The state that `arrays` described."""
         dim, classes = arrays["weights"].shape
         state = cls(dim, float(arrays["ridge"]), classes)
-        state._tiles = np.array(arrays["tiles"])
-        state._pending = np.array(arrays["pending"])
+        state._tiles[:] = arrays["tiles"]
+        state._pending[:] = arrays["pending"]
         state._sign = float(arrays["sign"])
         state._W[:, :classes] = arrays["weights"]
         return state
 
 
-def merge(states: Sequence[Ridge], columns: Sequence[Int[np.ndarray, " classes"]], base: Ridge, classes: int) -> Ridge:
+def merge(states: Sequence[Ridge], columns: Sequence[Int[np.ndarray, " _"]], base: Ridge, classes: int) -> Ridge:
     """Join states grown from one base: A = ΣAᵢ − (n−1) A_base and Q likewise, where A = K⁻¹ and Q = A W.
 
     `columns[i]` says which class of the result each class of state i is; the base's classes keep their numbers.
     """
-    A, Q = _information(base, np.arange(base.classes), classes)
-    A *= 1 - len(states)
-    Q *= 1 - len(states)
+    origin, origin_cross = _information(base, np.arange(base.classes), classes)
+    A, Q = (1 - len(states)) * origin, (1 - len(states)) * origin_cross
     for state, target in zip(states, columns, strict=True):
         information, cross = _information(state, target, classes)
+        _refuse_stranger(information - origin)
         A += information
         Q += cross
     factor = _factor(A, "the merged state")
     K = scipy.linalg.cho_solve(factor, np.eye(base.dim))
     merged = Ridge(base.dim, base.ridge, classes)
-    merged._tiles = from_dense((K + K.T) / 2, 1.0 / base.ridge)
+    merged._tiles[:] = from_dense((K + K.T) / 2, 1.0 / base.ridge)
     merged._W[:, :classes] = scipy.linalg.cho_solve(factor, Q)
     return merged
+
+
+def _refuse_stranger(gained: Float[np.ndarray, "dim dim"]) -> None:
+    """What a state learned since the base is a sum of squares; otherwise it never had the base's lessons."""
+    (smallest,) = scipy.linalg.eigvalsh(gained, subset_by_index=[0, 0])
+    if smallest < -_ROUNDING * float(np.trace(gained)) / len(gained) - _ROUNDING:
+        raise StateError("a state lacks lessons of the base; only states grown from this base can be merged with it")
 
 
 def _information(

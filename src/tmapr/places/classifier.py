@@ -6,11 +6,11 @@ Both may be called from different threads.
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tmapr.artifacts.arrays import Arrays, digest, put, take
 from tmapr.config import Settings
@@ -34,7 +34,7 @@ class Places(Settings):
     use: tuple[Extension, ...] = Field(
         ("unscented", "mixture", "attenuation"), description="extensions in use: any subset of U, G, H"
     )
-    ridge: float = Field(0.01, gt=0, description="λ: ridge of the analytic classifier")
+    ridge: float = Field(0.1, gt=0, description="λ: ridge of the analytic classifier")
     weight: float = Field(
         1.7, gt=0, description="weight of one learned sample, with or without U (the paper's 1 + 0.35 + 0.35)"
     )
@@ -42,6 +42,12 @@ class Places(Settings):
     unscented: Unscented = Unscented()
     mixture: Mixture = Mixture()
     attenuation: Attenuation = Attenuation()
+
+    @field_validator("use")
+    @classmethod
+    def _in_one_order(cls, use: tuple[Extension, ...]) -> tuple[Extension, ...]:
+        # The same subset is the same setting, however it was written.
+        return tuple(extension for extension in get_args(Extension) if extension in use)
 
 
 class Classifier:
@@ -95,10 +101,14 @@ class Classifier:
 
     def learn(self, descriptor: Float[np.ndarray, " dim"], position: Float[np.ndarray, "2"]) -> Lesson:
         """Absorb a descriptor seen at a position; a position in a new cell adds a place."""
+        if not (np.isfinite(descriptor).all() and np.isfinite(position).all()):
+            raise InputError(f"a lesson must be finite; the one at {position.tolist()} holds numbers that are not")
         with self._lock:
             rows = self._rows(descriptor)
             place = self.grid.enter(position)
             self._ridge.grow(len(self.grid))
+            if self._mixtures:
+                self._mixtures.grow(len(self.grid))
             share = self._unscented.update_weights if self._unscented else np.ones(1)
             weights = self._settings.weight * share * self._belief(rows[:1], place)
             information = self._attenuation.information if self._attenuation else 1.0
@@ -111,6 +121,11 @@ class Classifier:
     def unlearn(self, lesson: Lesson) -> None:
         """Take a lesson back: exact for K and W. U's direction and G's Gaussians keep their summary of it."""
         self._refuse_minimax("unlearning")
+        if lesson.place >= len(self.grid) or lesson.rows.shape[1] != self._ridge.dim:
+            raise InputError(
+                f"the lesson is of place {lesson.place} with {lesson.rows.shape[1]} features; this classifier has"
+                f" {len(self.grid)} places and {self._ridge.dim} features, so it was not learned here"
+            )
         with self._lock:
             self._ridge.unlearn(lesson.rows, self._targets(len(lesson.rows), lesson.place), lesson.weights)
 
@@ -183,16 +198,21 @@ def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:
     direction and G's Gaussians are pooled by moments, which is an approximation. Places are united by cell.
     """
     base._refuse_minimax("merging")
+    if not states:
+        raise InputError("there is no state to merge with the base")
     for state in states:
         _check_common(state, base)
     grid = Grid.from_arrays(base.grid.arrays())
     columns = [_united(grid, state.grid) for state in states]
     merged = Classifier(base._settings, grid, base._projector, base._reducer)
     merged._ridge = analytic.merge([state._ridge for state in states], columns, base._ridge, len(grid))
-    merged._variation = unscented.pool([state._variation for state in states], columns, len(grid))
+    everyone = [base, *states]
+    targets = [np.arange(len(base.grid)), *columns]
+    shares = [1.0 - len(states), *np.ones(len(states)).tolist()]
+    merged._variation = unscented.pool([state._variation for state in everyone], targets, shares, len(grid))
     if merged._mixtures:
-        parts = [state._mixtures for state in states if state._mixtures]
-        merged._mixtures = mixture.pool(parts, columns, len(grid))
+        mixtures = [state._mixtures for state in everyone if state._mixtures]
+        merged._mixtures = mixture.pool(mixtures, targets, shares, len(grid))
     return merged
 
 

@@ -16,7 +16,7 @@ class Grid:
     """The table from cells to places. Only `enter` changes it, and only by adding."""
 
     def __init__(self, origin: Float[np.ndarray, "2"], cell: float) -> None:
-        if cell <= 0:
+        if not cell > 0:
             raise ValueError(f"cell must be positive, got {cell}")
         self.origin = np.array(origin, dtype=float)
         self.cell = cell

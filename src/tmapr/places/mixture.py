@@ -45,15 +45,20 @@ class Mixtures:
 
     def log_likelihoods(self, row: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " places"]:
         """Log-likelihood per dimension of a reduced descriptor under each place."""
-        if not len(self._counts):
-            return np.zeros(0)
-        logs = self._log_joint(row, slice(None))
+        learned = self._counts.sum(axis=1) > 0
+        if not learned.any():
+            return np.zeros(len(learned))
+        logs = self._log_joint(row, slice(None))[learned]
         top = logs.max(axis=1)
-        return (top + np.log(np.exp(logs - top[:, None]).sum(axis=1))) / self._dim
+        totals = (top + np.log(np.exp(logs - top[:, None]).sum(axis=1))) / self._dim
+        # A place nothing was learned of is no likelier than the least likely one.
+        likelihoods = np.full(len(learned), totals.min())
+        likelihoods[learned] = totals
+        return likelihoods
 
     def learn(self, row: Float[np.ndarray, " dim"], place: int) -> None:
         """Absorb one reduced descriptor of a place."""
-        self._grow(place + 1)
+        self.grow(place + 1)
         active = self._counts[place] > 0
         born = int(np.argmin(active)) if not active.all() else None
         if born is not None and self._novel(row, place, active):
@@ -86,8 +91,8 @@ class Mixtures:
     def _effective(self, places: slice) -> Float[np.ndarray, "places m dim"]:
         """Variances drawn towards the shared one, above the floor."""
         prior = self._settings.prior_count
-        counts = self._counts[places, :, None]
-        drawn = (counts * self._variances[places] + prior * self._shared) / (counts + prior)
+        evidence = np.maximum(self._counts[places, :, None] - 1.0, 0.0)  # one sample says nothing of a spread
+        drawn = (evidence * self._variances[places] + prior * self._shared) / (evidence + prior)
         return np.maximum(drawn, self._settings.floor / self._dim)
 
     def _log_joint(self, row: Float[np.ndarray, " dim"], places: slice) -> Float[np.ndarray, "places m"]:
@@ -100,7 +105,8 @@ class Mixtures:
         with np.errstate(divide="ignore"):
             return density + np.log(shares)
 
-    def _grow(self, places: int) -> None:
+    def grow(self, places: int) -> None:
+        """Make room for more places."""
         missing = places - len(self._counts)
         if missing > 0:
             self._counts, self._means, self._variances = (
@@ -130,21 +136,26 @@ class Mixtures:
         return mixtures
 
 
-def pool(parts: Sequence[Mixtures], columns: Sequence[Int[np.ndarray, " classes"]], classes: int) -> Mixtures:
-    """Join mixtures by moments, component by component: an approximation, since responsibilities are not redone."""
+def pool(
+    parts: Sequence[Mixtures], columns: Sequence[Int[np.ndarray, " _"]], shares: Sequence[float], classes: int
+) -> Mixtures:
+    """Join mixtures by moments, component by component: an approximation, since responsibilities are not redone.
+
+    A part counts `shares` times: the base of n merged states is in each of them and counts 1 − n times itself.
+    """
     pooled = Mixtures(parts[0]._settings, parts[0]._dim)
-    pooled._grow(classes)
+    pooled.grow(classes)
     squares = np.zeros_like(pooled._variances)
-    for part, target in zip(parts, columns, strict=True):
-        counts = part._counts[:, :, None]
-        pooled._counts[target] += part._counts
+    for part, target, share in zip(parts, columns, shares, strict=True):
+        counts = share * part._counts[:, :, None]
+        pooled._counts[target] += share * part._counts
         pooled._means[target] += counts * part._means
         squares[target] += counts * (part._variances + part._means**2)
     total = np.maximum(pooled._counts, np.finfo(float).tiny)[:, :, None]
-    pooled._means /= total
+    pooled._means = np.where(pooled._counts[:, :, None] > 0, pooled._means / total, 0.0)
     pooled._variances = np.maximum(squares / total - pooled._means**2, 0.0)
-    pooled._counts = np.minimum(pooled._counts, pooled._settings.max_count)
-    weights = np.array([part._shared_count for part in parts])
-    pooled._shared = weights @ np.stack([part._shared for part in parts]) / weights.sum()
-    pooled._shared_count = float(weights.max())
+    pooled._counts = np.clip(pooled._counts, 0.0, pooled._settings.max_count)
+    weights = np.array([share * part._shared_count for part, share in zip(parts, shares, strict=True)])
+    pooled._shared = np.maximum(weights @ np.stack([part._shared for part in parts]) / weights.sum(), 0.0)
+    pooled._shared_count = float(weights.sum())
     return pooled

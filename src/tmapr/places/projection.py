@@ -13,6 +13,8 @@ from pydantic import Field
 
 from tmapr.config import Settings
 
+_ROUNDING = 1e-10
+
 
 class Projection(Settings):
     """How the classifier's input is made from a descriptor."""
@@ -56,9 +58,12 @@ def principal(descriptors: Float[np.ndarray, "refs dim"], dimension: int) -> Pro
     """The principal subspace, at most as wide as the data allow, scaled to a mean ‖z‖² of 1."""
     mean = descriptors.mean(axis=0)
     _, spread, axes = np.linalg.svd(descriptors - mean, full_matrices=False)
-    kept = min(dimension, int(np.count_nonzero(spread > spread[0] * 1e-10))) or 1
+    # Below this a direction is rounding, also where all descriptors are equal because the robot was parked.
+    kept = min(dimension, int(np.count_nonzero(spread > _ROUNDING * np.linalg.norm(descriptors))))
+    if not kept:
+        return Projector(mean, axes[:1].T, rectified=False)
     energy = float(np.sum(spread[:kept] ** 2)) / len(descriptors)
-    return Projector(mean, axes[:kept].T / np.sqrt(energy or 1.0), rectified=False)
+    return Projector(mean, axes[:kept].T / np.sqrt(energy), rectified=False)
 
 
 def _lift(seed: int, width: int, dimension: int) -> Float[np.ndarray, "dim out"]:

@@ -1,4 +1,4 @@
-"""The rank-3 update of K and W, eq. (2), compiled into one call that leaves the GIL alone throughout.
+"""The rank-3 update of K and W compiled into one call that leaves the GIL alone throughout.
 
 One call, because every return to Python would have to wait for the GIL again.
 """
@@ -10,7 +10,7 @@ from tmapr.places.triangle import RANK, kernel, settle_and_multiply
 
 @kernel
 def update(tiles, pending, pending_sign, X, Y, W, sign, information):
-    """One block of rows, eq. (2) with recursive W; False, and nothing learned, if the innovation is not positive.
+    """One block of rows, W recursively; False, and nothing learned, if the innovation is not positive.
 
     G = XK, S = sign·I + XGᵀ, W += Gᵀ S⁻¹ (Y − XW), K −= sign · VᵀV with VᵀV = Gᵀ (sign·S)⁻¹ G.
     Unlearning is the same with sign = −1.
@@ -33,14 +33,18 @@ def update(tiles, pending, pending_sign, X, Y, W, sign, information):
 
 @kernel
 def _dots(X, G):
-    products = np.empty((RANK, RANK))
-    for a in range(RANK):
-        for b in range(RANK):
-            total = 0.0
-            for i in range(X.shape[1]):
-                total += X[a, i] * G[b, i]
-            products[a, b] = total
-    return products
+    """X Gᵀ = X K Xᵀ, symmetric, in one pass."""
+    p00 = p10 = p11 = p20 = p21 = p22 = 0.0
+    for i in range(X.shape[1]):
+        x0, x1, x2 = X[0, i], X[1, i], X[2, i]
+        g0, g1, g2 = G[0, i], G[1, i], G[2, i]
+        p00 += x0 * g0
+        p10 += x1 * g0
+        p11 += x1 * g1
+        p20 += x2 * g0
+        p21 += x2 * g1
+        p22 += x2 * g2
+    return np.array([[p00, p10, p20], [p10, p11, p21], [p20, p21, p22]])
 
 
 @kernel

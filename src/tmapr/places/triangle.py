@@ -1,17 +1,18 @@
 """A symmetric matrix kept as its lower triangle, and the passes over it that a rank-3 update needs.
 
-The triangle is cut into 32×32 tiles, row panel by row panel, one after the other in memory; a diagonal tile is
-kept whole. A pass therefore streams memory once, in order, and is bound by bandwidth rather than arithmetic.
+The triangle is cut into 64×64 tiles, row panel by row panel, one after the other in memory; a diagonal tile is
+kept whole. A pass therefore streams memory once, in order.
 
 Why one fused pass: an update must read K (for K Xᵀ) and later rewrite it (K − VᵀV). Done apart, that is two
-trips through memory and measured 2.3 × the cost of streaming; here the downdate of the *previous* update is
-applied on the way while K Xᵀ of the new one is computed, which measured 1.3–1.5 ×. The matrix is thus always
-`tiles − sign · pendingᵀ pending`.
+trips through memory. Here the downdate of the *previous* update is applied on the way while K Xᵀ of the new one is
+computed. The matrix is thus always `tiles − sign · pendingᵀ pending`.
 
-Why it looks unlike NumPy: indices are unsigned so that numba drops its wrap-around test, and a tile's vectors are
-copied into one small buffer so that LLVM need not test eleven slices for overlap; either alone costs a factor of
-two. The explicit prefetch is worth 1.5 × on matrices larger than the cache. A rank of three is fixed because U
-has three sigma points; other row counts go through in blocks of three.
+Why it looks unlike NumPy, with the cost of the pass at d = 2048 in units of reading the triangle once and rewriting
+it once: indices are unsigned so that numba drops its wrap-around test, and a tile's vectors are copied into one small
+buffer so that LLVM need not test eleven slices for overlap (without either, 2.3 and more); explicit prefetch, into
+the second-level cache (1.0; into the first, whose few fill buffers it blocks, 1.6; none, 2.3). Two separate
+passes with all of that: 2.1. A rank of three is fixed because U has three sigma points; other row counts go
+through in blocks of three.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 RANK = 3
-TILE = 32
+TILE = 64
 
 _u = np.uint64
 _ZERO, _ONE, _TWO = _u(0), _u(1), _u(2)
@@ -32,7 +33,8 @@ _T = _u(TILE)
 _T2, _T3, _T4, _T5, _T6, _T7, _T8 = (_u(k * TILE) for k in range(2, 9))
 _TILE_SIZE = _u(TILE * TILE)
 _CACHE_LINE = _u(8)
-_AHEAD = _u(512)
+_AHEAD = _u(1024)
+_BOUNDARY = 64
 
 # Sums may be reordered (that is what vectorises a dot product) and contracted to fused multiply-adds, but NaN and
 # infinity keep their meaning: the health checks depend on it.
@@ -44,13 +46,20 @@ def padded(dim: int) -> int:
     return -(-dim // TILE) * TILE
 
 
+def aligned(size: int) -> Float[np.ndarray, " size"]:
+    """Zeros that start on a cache line: vector loads across two lines cost a twentieth of a pass."""
+    room = np.zeros(size + _BOUNDARY // 8)
+    skip = -room.ctypes.data % _BOUNDARY // 8
+    return room[skip : skip + size]
+
+
 def scaled_identity(dim: int, scale: float) -> Float[np.ndarray, " size"]:
     """The tiles of scale · I."""
     panels = padded(dim) // TILE
-    tiles = np.zeros((panels * (panels + 1) // 2, TILE, TILE))
+    tiles = aligned(panels * (panels + 1) // 2 * TILE**2)
     for panel in range(panels):
-        np.fill_diagonal(tiles[panel * (panel + 1) // 2 + panel], scale)
-    return tiles.ravel()
+        np.fill_diagonal(tiles.reshape(-1, TILE, TILE)[panel * (panel + 1) // 2 + panel], scale)
+    return tiles
 
 
 def from_dense(matrix: Float[np.ndarray, "dim dim"], scale: float) -> Float[np.ndarray, " size"]:
@@ -60,7 +69,9 @@ def from_dense(matrix: Float[np.ndarray, "dim dim"], scale: float) -> Float[np.n
     full[:dim, :dim] = matrix
     panels = len(full) // TILE
     blocks = full.reshape(panels, TILE, panels, TILE)
-    return np.concatenate([blocks[i, :, j].ravel() for i in range(panels) for j in range(i + 1)])
+    tiles = aligned(panels * (panels + 1) // 2 * TILE**2)
+    tiles[:] = np.concatenate([blocks[i, :, j].ravel() for i in range(panels) for j in range(i + 1)])
+    return tiles
 
 
 def to_dense(tiles: Float[np.ndarray, " size"], dim: int) -> Float[np.ndarray, "dim dim"]:
@@ -86,8 +97,8 @@ def _prefetching(_typing: Any, array: Any, index: Any) -> Any:
         hint = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
         function = cgutils.get_or_insert_function(builder.module, hint, "llvm.prefetch.p0")
         address = builder.bitcast(builder.gep(data, [args[1]]), pointer)
-        for_reading, into_every_cache, as_data = (number(value) for value in (0, 3, 1))
-        builder.call(function, [address, for_reading, into_every_cache, as_data])
+        for_reading, second_level, as_data = (number(value) for value in (0, 2, 1))
+        builder.call(function, [address, for_reading, second_level, as_data])
         return context.get_dummy_value()
 
     return types.void(array, index), generate

@@ -106,18 +106,25 @@ class Variation:
         return variation
 
 
-def pool(parts: Sequence[Variation], columns: Sequence[Int[np.ndarray, " classes"]], classes: int) -> Variation:
-    """Join variations by moments: an approximation, since the direction was followed along each stream alone."""
+def pool(
+    parts: Sequence[Variation], columns: Sequence[Int[np.ndarray, " _"]], shares: Sequence[float], classes: int
+) -> Variation:
+    """Join variations by moments: an approximation, since the direction was followed along each stream alone.
+
+    A part counts `shares` times: the base of n merged states is in each of them and counts 1 − n times itself.
+    """
     pooled = Variation(parts[0]._means.shape[1])
     pooled._grow(classes)
-    for part, target in zip(parts, columns, strict=True):
-        count = len(target)
-        pooled._means[target] += part._counts[:count, None] * part._means[:count]
-        pooled._counts[target] += part._counts[:count]
+    samples = 0.0
+    for part, target, share in zip(parts, columns, shares, strict=True):
+        counts = share * part._counts[: len(target)]
+        pooled._means[target] += counts[:, None] * part._means[: len(target)]
+        pooled._counts[target] += counts
         # The sign of a direction is arbitrary; turn them the same way before they are added.
-        sign = -1.0 if float(part._direction @ pooled._direction) < 0 else 1.0
-        pooled._direction += sign * part._samples * part._direction
-        pooled._samples += part._samples
+        sign = -1.0 if float(part._direction @ parts[0]._direction) < 0 else 1.0
+        pooled._direction += share * sign * part._samples * part._direction
+        samples += share * part._samples
     pooled._means /= np.maximum(pooled._counts, 1.0)[:, None]
+    pooled._samples = round(samples)
     pooled._direction /= max(pooled._samples, 1)
     return pooled

@@ -1,0 +1,6 @@
+"""`python -m tmapr`."""
+
+from tmapr.cli.main import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,44 @@
+"""Options that several verbs share."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tmapr.artifacts.run import RunFolder
+    from tmapr.experiment import Experiment
+    from tmapr.system import Watch
+
+ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="the experiment's TOML file")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="override a setting, e.g. places.cell=20")
+]
+RunOption = Annotated[Path | None, typer.Option("--run", metavar="DIR", help="run folder (default: runs/NAME)")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="print nothing but errors")]
+
+
+def opened(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experiment, RunFolder]":
+    """The experiment and its run folder; an experiment file inside a run folder belongs to that folder."""
+    from tmapr.artifacts.run import RunFolder
+    from tmapr.config import load_settings
+    from tmapr.experiment import Experiment
+
+    experiment = load_settings(Experiment, path, overrides)
+    inside = path.name == "experiment.toml" and (path.parent / "map.npz").exists()
+    return experiment, RunFolder(run or (path.parent if inside else Path("runs") / experiment.name))
+
+
+def watching(label: str, quiet: bool) -> "Watch":
+    """A progress bar on a terminal, nothing elsewhere."""
+
+    def watch(rows: Sequence[int]) -> Iterable[int]:
+        from rich.console import Console
+        from rich.progress import track
+
+        console = Console(stderr=True)
+        disabled = quiet or not console.is_terminal
+        return track(rows, label, console=console, transient=True, disable=disabled)
+
+    return watch

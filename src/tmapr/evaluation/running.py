@@ -1,0 +1,117 @@
+"""Run an experiment from its percept caches: adapt with labels, then localize every test sequence.
+
+Each test sequence starts from the same adapted state, so their order does not matter.
+"""
+
+from dataclasses import asdict, replace
+from importlib.metadata import version
+
+import numpy as np
+
+from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.run import RunFolder, save_json
+from tmapr.artifacts.trajectory import save_estimates
+from tmapr.config import dump_toml, settings_digest
+from tmapr.evaluation.alignment import PlanarTransform, fit_planar
+from tmapr.evaluation.errors import Timing
+from tmapr.evaluation.progressive import Progress, adapt, localize
+from tmapr.exceptions import InputError
+from tmapr.experiment import Experiment
+from tmapr.system import Map, Watch, build, make_map, resume
+from tmapr.types import Percept
+
+
+def map_experiment(experiment: Experiment, folder: RunFolder, watch: Watch = iter) -> Map:
+    """Map the reference traverse and write map.npz."""
+    if experiment.data.reference is None:
+        raise InputError("data.reference is not set; name the traverse to be mapped")
+    reference = load_recording(experiment, folder, experiment.data.reference)
+    environment = make_map(experiment.system, reference, watch)
+    environment.save(folder.map)
+    write_text(folder.experiment, dump_toml(experiment))
+    return environment
+
+
+def run_experiment(experiment: Experiment, folder: RunFolder, watch: Watch = iter) -> None:
+    """Stream the adapt sequences with labels, then the test sequences; write estimates and provenance."""
+    if not experiment.data.test:
+        raise InputError("data.test is empty; name the sequences to localize")
+    system = experiment.system
+    environment = Map.load(folder.map, system)
+    adaptation = [_matching(experiment, folder, name, environment) for name in experiment.data.adapt]
+    tests = [_matching(experiment, folder, name, environment) for name in experiment.data.test]
+    folder.errors.unlink(missing_ok=True)
+    localizer = build(system, environment)
+    for recording in adaptation:
+        adapt(localizer, recording, watch(range(len(recording))))
+    localizer.save(folder.path)
+    timings = {}
+    for recording in tests:
+        aligned = _aligned(experiment, recording, adaptation)
+        progress = localize(resume(system, environment, folder.state), aligned, watch(range(len(aligned))))
+        name = recording.sequence
+        save_estimates(folder.estimates(name), folder.trajectory(name), progress.estimates, progress.learned.tolist())
+        timings[name] = _timings(progress)
+    write_text(folder.experiment, dump_toml(experiment))
+    save_json(folder.provenance, _provenance(experiment, environment) | {"sequences": timings})
+
+
+def load_recording(experiment: Experiment, folder: RunFolder, sequence: str) -> Recording:
+    """A sequence's percepts; they must come from these perception settings."""
+    path = folder.percepts(sequence)
+    if not path.exists():
+        raise InputError(
+            f"{path}: no percepts of {sequence!r}; write them with tmapr.artifacts.percepts.Recording.save"
+        )
+    return Recording.load(path, settings_digest(experiment.perception))
+
+
+def _matching(experiment: Experiment, folder: RunFolder, sequence: str, environment: Map) -> Recording:
+    recording = load_recording(experiment, folder, sequence)
+    if recording.frame != environment.frame:
+        raise InputError(
+            f"{folder.percepts(sequence)}: positions are in {recording.frame}, the map's in {environment.frame};"
+            " convert one of them"
+        )
+    return recording
+
+
+def _aligned(experiment: Experiment, recording: Recording, adaptation: list[Recording]) -> Recording:
+    """The recording with the pose head's positions fitted as the experiment asks."""
+    if experiment.align_apr == "none":
+        return recording
+    sources = [recording] if experiment.align_apr == "oracle" else adaptation
+    pairs = [
+        (percept.position, truth)
+        for source in sources
+        for percept, truth, known in zip(source.percepts, source.truth, source.known, strict=True)
+        if known and percept.position is not None and not percept.fault
+    ]
+    fit = fit_planar(
+        np.array([pose for pose, _ in pairs]).reshape(-1, 2), np.array([t for _, t in pairs]).reshape(-1, 2)
+    )
+    return replace(recording, percepts=tuple(_moved(recording, row, fit) for row in range(len(recording))))
+
+
+def _moved(recording: Recording, row: int, fit: PlanarTransform) -> Percept:
+    percept = recording.percepts[row]
+    position = None if percept.position is None else fit(percept.position[None])[0]
+    heading = None if percept.heading is None else percept.heading + fit.angle
+    return replace(percept, position=position, heading=heading)
+
+
+def _timings(progress: Progress) -> dict[str, object]:
+    updates = asdict(Timing.of(progress.update_seconds)) if len(progress.update_seconds) else None
+    return {"step_ms": asdict(Timing.of(progress.step_seconds)), "update_ms": updates}
+
+
+def _provenance(experiment: Experiment, environment: Map) -> dict[str, object]:
+    return {
+        "tmapr": version("tmapr"),
+        "numpy": version("numpy"),
+        "settings_sha256": settings_digest(experiment),
+        "map": environment.digest,
+        "labels": experiment.labels.described,
+        "alignment": "none" if experiment.align_apr == "none" else f"apr-{experiment.align_apr}",
+    }

@@ -1,0 +1,280 @@
+"""Settings survive the way to a file and back, and every mistake in one gets a line of its own."""
+
+import re
+import tomllib
+from enum import Enum
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as budget
+from hypothesis import strategies as st
+from pydantic import Field
+
+from tmapr.config import Settings, dump_toml, load_settings, settings_digest
+from tmapr.exceptions import InputError
+from tmapr.experiment import Data, Experiment
+from tmapr.fusion.capf import Fusion
+from tmapr.gating import Gating
+from tmapr.labels import Labels
+from tmapr.places.classifier import Places
+from tmapr.places.projection import Projection
+from tmapr.retrieval.search import Retrieval
+
+DEFAULTS = Experiment()
+CHANGED = Experiment(
+    name="campus-2.night_1",
+    data=Data(layout="ms2", root='C:\\maps\\"été" # 1', reference="noon/left", adapt=("dusk",), test=("night", "rain")),
+    places=Places(cell=7.5, use=(), ridge=1e-22, projection=Projection(kind="pca", dimension=64, seed=3)),
+    retrieval=Retrieval(mode="global", candidates=8, best_places=0),
+    gating=Gating(bounds=(-1e6, -0.1, 1 / 3, 2e22)),
+    fusion=Fusion(noise="acceleration", position_noise=0.0),
+    labels=Labels(mode="truth", delay=0),
+)
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """A file with the given text, read with the given overrides."""
+
+    def read(text, *overrides):
+        path = tmp_path / "experiment.toml"
+        path.write_text(text, encoding="utf-8")
+        return load_settings(Experiment, path, overrides)
+
+    return read
+
+
+def test_without_a_file_the_defaults_hold():
+    assert load_settings(Experiment) == DEFAULTS
+
+
+def test_an_empty_file_is_the_defaults(experiment):
+    assert experiment("") == DEFAULTS
+
+
+@pytest.mark.parametrize("settings", [DEFAULTS, CHANGED], ids=["defaults", "changed"])
+def test_what_is_written_reads_back_equal(settings, experiment):
+    assert experiment(dump_toml(settings)) == settings
+
+
+class Weather(Enum):
+    DRY = "dry"
+    WET = "wet"
+
+
+class Part(Settings):
+    on: bool = Field(True, description="whether it works")
+    weather: Weather = Field(Weather.DRY, description="dry | wet")
+    often: tuple[bool, ...] = Field((), description="when it works")
+
+
+class Whole(Settings):
+    part: Part = Field(Part(), description="a part")
+
+
+SWITCHED = Whole(part=Part(on=False, weather=Weather.WET, often=(True, False)))
+
+
+def test_switches_and_choices_read_back_equal():
+    assert Whole.model_validate(tomllib.loads(dump_toml(SWITCHED))) == SWITCHED
+
+
+def test_switches_and_choices_can_be_overridden():
+    overrides = ["part.on=false", "part.weather=wet", "part.often=[true, false]"]
+    assert load_settings(Whole, overrides=overrides) == SWITCHED
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@budget(max_examples=50, deadline=None, derandomize=True)
+@given(
+    bounds=st.none()
+    | st.tuples(FINITE, FINITE, FINITE, FINITE).map(lambda b: (min(b[::2]), min(b[1::2]), max(b[::2]), max(b[1::2]))),
+    ridge=st.floats(min_value=0, exclude_min=True, allow_infinity=False),
+)
+def test_every_number_reads_back_to_the_last_bit(bounds, ridge):
+    settings = Experiment(gating=Gating(bounds=bounds), places=Places(ridge=ridge))
+    assert Experiment.model_validate(tomllib.loads(dump_toml(settings))) == settings
+
+
+@budget(max_examples=50, deadline=None, derandomize=True)
+@given(root=st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_text_reads_back(root):
+    settings = Experiment(data=Data(root=root))
+    assert Experiment.model_validate(tomllib.loads(dump_toml(settings))) == settings
+
+
+def test_a_value_that_is_none_is_written_as_a_comment():
+    text = dump_toml(DEFAULTS)
+    assert re.search(r"^# bounds = +#", text, re.MULTILINE)
+    assert "bounds" not in tomllib.loads(text)["gating"]
+
+
+@pytest.mark.parametrize("settings", [DEFAULTS, CHANGED], ids=["defaults", "changed"])
+def test_every_setting_is_written_with_its_meaning(settings):
+    lines = [line for line in dump_toml(settings).splitlines() if line and not line.startswith("[")]
+    undescribed = [line for line in lines if not re.search(r"=.* # \S", line)]
+    assert undescribed == []
+
+
+def names_of(settings):
+    for name, value in settings:
+        if isinstance(value, Settings):
+            yield from names_of(value)
+        else:
+            yield name
+
+
+def test_no_setting_is_left_out():
+    written = re.findall(r"^(?:# )?(\w+) =", dump_toml(DEFAULTS), re.MULTILINE)
+    assert sorted(written) == sorted(names_of(DEFAULTS))
+
+
+@pytest.mark.parametrize(
+    ("override", "value"),
+    [
+        ("name=night-2", lambda e: e.name == "night-2"),
+        ("data.layout=ms2", lambda e: e.data.layout == "ms2"),
+        ("data.root=data/ms2", lambda e: e.data.root == "data/ms2"),
+        ('data.root="two words"', lambda e: e.data.root == "two words"),
+        ('data.test=["a", "b"]', lambda e: e.data.test == ("a", "b")),
+        ("places.use=[]", lambda e: e.places.use == ()),
+        ("places.cell=7.5", lambda e: e.places.cell == 7.5),
+        ("places.cell = 7", lambda e: e.places.cell == 7.0),
+        ("places.projection.dimension=64", lambda e: e.places.projection.dimension == 64),
+        ("fusion.min_confidence=1e-3", lambda e: e.fusion.min_confidence == 1e-3),
+        ("gating.bounds=[-1, 0, 1.5, 2]", lambda e: e.gating.bounds == (-1.0, 0.0, 1.5, 2.0)),
+    ],
+)
+def test_an_override_sets_one_value(override, value, experiment):
+    assert value(experiment("", override))
+
+
+def test_an_override_wins_over_the_file(experiment):
+    assert experiment("[places]\ncell = 7.0\nridge = 2.0", "places.cell=8.0").places.cell == 8.0
+
+
+def test_an_override_leaves_the_rest_of_its_section(experiment):
+    assert experiment("[places]\ncell = 7.0\nridge = 2.0", "places.cell=8.0").places.ridge == 2.0
+
+
+def test_the_last_of_two_overrides_wins(experiment):
+    assert experiment("", "labels.delay=1", "labels.delay=2").labels.delay == 2
+
+
+@pytest.mark.parametrize("word", ["true", "false"])
+def test_a_boolean_is_not_taken_for_a_word(word):
+    with pytest.raises(InputError, match=f"got {word.title()}"):
+        load_settings(Experiment, overrides=[f"data.root={word}"])
+
+
+MISTAKES = {
+    "a misspelt key": ("[gating]\nmin_similarty = 0.5", r"gating\.min_similarty: .*did you mean 'min_similarity'"),
+    "a misspelt section": ("[gatng]\nexpiry = 1.0", r"gatng: unknown setting; did you mean 'gating'"),
+    "a misspelt deeper key": ("[places.projection]\nsed = 1", r"places\.projection\.sed: .*did you mean 'seed'"),
+    "an unknown section": ("[weather]\nrain = 1", r"weather: unknown setting; known here: name, data"),
+    "an unknown key": ("[labels]\nzzz = 1", r"labels\.zzz: unknown setting; known here: mode, delay"),
+    "a word for a number": ('[places]\ncell = "wide"', r"places\.cell: .*got 'wide'"),
+    "a fraction for a count": ("[labels]\ndelay = 1.5", r"labels\.delay: .*got 1\.5"),
+    "a value for a section": ("places = 3", r"places: .*got 3"),
+    "a section for a value": ("[name]\nx = 1", r"name: .*got a section"),
+    "a word for a list": ('[data]\ntrain = "a"', r"data\.train: .*got 'a'"),
+    "a number in a list of words": ("[data]\ntrain = [1]", r"data\.train\.0: .*got 1"),
+    "too few bounds": ("[gating]\nbounds = [1, 2, 3]", r"gating\.bounds"),
+    "an unknown choice": ('[retrieval]\nmode = "best"', r"retrieval\.mode: .*'places', got 'best'"),
+    "a number out of choice": ("[retrieval]\ncandidates = 3", r"retrieval\.candidates: .*1 or 8, got 3"),
+    "an unknown extension": ('[places]\nuse = ["magic"]', r"places\.use\.0: .*got 'magic'"),
+    "too small": ("[places]\ncell = 0", r"places\.cell: .*greater than 0, got 0"),
+    "too large": ("[gating]\nmin_similarity = 1.01", r"gating\.min_similarity: .*equal to 1, got 1\.01"),
+    "negative": ("[labels]\ndelay = -1", r"labels\.delay: .*equal to 0, got -1"),
+    "not a number": ("[places]\ncell = nan", r"places\.cell: .*finite.*got nan"),
+    "infinite": ("[gating]\nexpiry = inf", r"gating\.expiry: .*finite.*got inf"),
+    "infinite bounds": ("[gating]\nbounds = [0, 0, inf, 1]", r"gating\.bounds\.2: .*finite.*got inf"),
+    "a test sequence that trains": (
+        '[data]\ntest = ["a", "b"]\ntrain = ["b"]',
+        r"data\.test and data\.train share 'b'",
+    ),
+    "a test sequence that validates": (
+        '[data]\ntest = ["a"]\nvalidation = ["a"]',
+        r"data\.test and data\.validation share 'a'",
+    ),
+    "a test sequence that adapts": (
+        '[data]\ntest = ["a"]\nadapt = ["c", "a"]',
+        r"data\.test and data\.adapt share 'a'",
+    ),
+    "a test sequence twice": ('[data]\ntest = ["a", "b", "a"]', r"data\.test names 'a' twice"),
+    "the reference as a test": ('[data]\nreference = "a"\ntest = ["a"]', r"data\.test names the reference 'a'"),
+    "a name with a slash": ('name = "night/left"', r"name: .*got 'night/left'"),
+    "an empty name": ('name = ""', r"name: .*got ''"),
+    "not TOML": ("cell 15", r"is not TOML: .*line 1"),
+    "a key twice": ("name = 'a'\nname = 'b'", r"is not TOML"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_in_the_file_is_one_line_with_file_and_key(text, message, experiment):
+    with pytest.raises(InputError, match=message) as refused:
+        experiment(text)
+    assert re.fullmatch(r"[^\n]*experiment\.toml: [^\n]+", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    ("text", "override", "message"),
+    [
+        ("", "places.cell", "--set places.cell: write it as section.key=value"),
+        ("", "=3", "--set =3: write it as"),
+        ("", "places..cell=3", r"--set places\.\.cell=3: write it as"),
+        ("", "places.cell=", "nothing is not a TOML value"),
+        ("", "data.test=[a", r"\[a is not a TOML value"),
+        ("[places]\ncell = 7.0", "places.cell.x=3", "--set places.cell.x=3: cell is a value, not a section"),
+        ("", "places.cel=3", r"places\.cel: unknown setting; did you mean 'cell'"),
+        ("", "places.cell=nan", r"places\.cell: .*got nan"),
+        ("", "places=3", "places: .*got 3"),
+    ],
+)
+def test_a_mistake_in_an_override_is_one_line_with_its_key(text, override, message, experiment):
+    with pytest.raises(InputError, match=message) as refused:
+        experiment(text, override)
+    assert "\n" not in str(refused.value)
+
+
+def test_without_a_file_a_mistake_is_in_the_settings():
+    with pytest.raises(InputError, match=r"^settings: labels\.delay: "):
+        load_settings(Experiment, overrides=["labels.delay=-1"])
+
+
+def test_a_missing_file_is_refused_by_name(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere\.toml: no such experiment file$"):
+        load_settings(Experiment, tmp_path / "nowhere.toml")
+
+
+def test_a_folder_is_refused_by_name(tmp_path):
+    with pytest.raises(InputError, match=f"{tmp_path.name}: is a folder"):
+        load_settings(Experiment, tmp_path)
+
+
+def test_text_that_is_not_utf8_is_refused_with_its_place(tmp_path):
+    path = tmp_path / "latin.toml"
+    path.write_bytes('name = "été"'.encode("latin-1"))
+    with pytest.raises(InputError, match=r"latin\.toml: is not UTF-8 text .* at byte 8"):
+        load_settings(Experiment, path)
+
+
+def test_settings_never_change():
+    with pytest.raises(ValueError, match="frozen"):
+        DEFAULTS.places.cell = 3.0
+
+
+def test_the_digest_does_not_depend_on_the_order_of_the_file(experiment):
+    one = experiment('name = "a"\n[places]\ncell = 7.0\nridge = 2.0\n[labels]\ndelay = 3')
+    other = experiment('name = "a"\n[labels]\ndelay = 3\n[places]\nridge = 2\ncell = 7')
+    assert settings_digest(one) == settings_digest(other)
+
+
+@pytest.mark.parametrize(
+    "override", ["name=other", "places.cell=15.000000000000002", "gating.bounds=[0, 0, 1, 1]", "places.use=[]"]
+)
+def test_the_digest_tells_any_change(override):
+    changed = load_settings(Experiment, overrides=[override])
+    assert settings_digest(changed) != settings_digest(DEFAULTS)

@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from tmapr.places.projection import Projection, principal
+
+WIDTH = 24
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+def traverse(rng, count=200, rank=WIDTH):
+    """Descriptors that vary in `rank` directions about a common mean."""
+    axes = np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0][:rank]
+    return 0.4 * np.ones(WIDTH) + rng.normal(size=(count, rank)) * np.linspace(1, 0.1, rank) @ axes
+
+
+def test_the_entries_of_a_seeds_lift_never_change():
+    # At dimension 6 the scale is 1: 2u − 1 for the first raw integers of PCG64(0). A saved map relies on them.
+    matrix = Projection(seed=0, dimension=6).fit(np.zeros((1, WIDTH))).matrix
+    np.testing.assert_array_equal(matrix[0, :3], [0.2739233746429086, -0.4604265724722594, -0.9180529521276106])
+
+
+def test_a_lift_is_the_same_each_time():
+    first, second = (Projection(seed=3, dimension=64).fit(np.zeros((1, WIDTH))) for _ in range(2))
+    np.testing.assert_array_equal(first.matrix, second.matrix)
+
+
+def test_another_seed_is_another_lift():
+    first, second = (Projection(seed=seed, dimension=64).fit(np.zeros((1, WIDTH))) for seed in (0, 1))
+    assert not np.array_equal(first.matrix, second.matrix)
+
+
+def test_a_lift_does_not_look_at_the_reference(rng):
+    first, second = (Projection(dimension=64).fit(traverse(rng)) for _ in range(2))
+    np.testing.assert_array_equal(first.matrix, second.matrix)
+
+
+def test_a_lift_rectifies_a_linear_map(rng):
+    projector, descriptors = Projection(dimension=64).fit(np.zeros((1, WIDTH))), unit(rng.normal(size=(5, WIDTH)))
+    np.testing.assert_array_equal(projector(descriptors), np.maximum(descriptors @ projector.matrix, 0.0))
+
+
+def test_a_lift_gives_unit_descriptors_a_mean_squared_length_of_one(rng):
+    squares = []
+    for seed in range(500):
+        projector = Projection(seed=seed, dimension=64).fit(np.zeros((1, WIDTH)))
+        squares.append(float(np.sum(projector(unit(rng.normal(size=(1, WIDTH)))) ** 2)))
+    assert abs(np.mean(squares) - 1.0) < 4 * np.std(squares) / np.sqrt(len(squares))
+
+
+@pytest.mark.parametrize("dimension", [1, 8, 24])
+def test_a_principal_subspace_gives_its_own_data_a_mean_squared_length_of_one(dimension, rng):
+    descriptors = traverse(rng)
+    squares = np.sum(principal(descriptors, dimension)(descriptors) ** 2, axis=1)
+    assert squares.mean() == pytest.approx(1.0, rel=1e-12)
+
+
+def test_a_principal_subspace_is_that_of_principal_component_analysis(rng):
+    descriptors, queries = traverse(rng), traverse(rng, 9)
+    expected = PCA(8).fit(descriptors).transform(queries)
+    found = principal(descriptors, 8)(queries)
+    # Axes have no sign of their own, and ours share one scale.
+    scale = np.linalg.norm(found) / np.linalg.norm(expected)
+    np.testing.assert_allclose(np.abs(found), scale * np.abs(expected), rtol=1e-9, atol=1e-11)
+
+
+def test_a_pca_projection_is_the_principal_subspace_of_the_reference(rng):
+    descriptors = traverse(rng)
+    fitted = Projection(kind="pca", dimension=8).fit(descriptors)
+    np.testing.assert_array_equal(fitted(descriptors), principal(descriptors, 8)(descriptors))
+
+
+@pytest.mark.parametrize(("count", "rank", "kept"), [(200, 5, 5), (200, 24, 24), (7, 24, 6), (2, 24, 1)])
+def test_a_principal_subspace_is_at_most_as_wide_as_the_data_allow(count, rank, kept, rng):
+    assert principal(traverse(rng, count, rank), 100).dimension == kept
+
+
+def test_one_descriptor_alone_projects_to_zero(rng):
+    descriptor = traverse(rng, 1)
+    np.testing.assert_array_equal(principal(descriptor, 8)(descriptor), [[0.0]])
+
+
+def test_an_identity_leaves_descriptors_alone(rng):
+    descriptors = unit(rng.normal(size=(5, WIDTH)))
+    np.testing.assert_array_equal(Projection(kind="identity").fit(descriptors)(descriptors), descriptors)
+
+
+@pytest.mark.parametrize("kind", ["lift", "pca", "identity"])
+def test_projecting_leaves_the_descriptors_alone(kind, rng):
+    descriptors = unit(rng.normal(size=(50, WIDTH)))
+    before = descriptors.copy()
+    Projection(kind=kind, dimension=8).fit(descriptors)(descriptors)
+    np.testing.assert_array_equal(descriptors, before)
+
+
+@pytest.mark.parametrize("kind", ["lift", "pca"])
+def test_the_dimension_is_a_setting(kind, rng):
+    projector = Projection(kind=kind, dimension=8).fit(traverse(rng))
+    assert projector(traverse(rng, 3)).shape == (3, projector.dimension) == (3, 8)
+
+
+def test_a_reference_that_never_changes_does_not_blow_up_other_descriptors(rng):
+    rows = rng.normal(size=(6, 16))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    still = np.repeat(rows[:1], 7, axis=0)
+    assert np.abs(principal(still, 8)(rows)).max() < 10

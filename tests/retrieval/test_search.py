@@ -1,0 +1,266 @@
+"""The search against a plain reimplementation that looks at every reference, one by one."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tmapr.retrieval.memory import remember
+from tmapr.retrieval.search import Retrieval
+from tmapr.types import PlaceScores
+
+REFS, DIM, PLACES, PROBES = 80, 16, 12, 32
+KNOWN, UNKNOWN = 0.01, 1.0
+ALONE = list
+"""A neighbourhood in which no place has neighbours."""
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+@pytest.fixture
+def memory(rng):
+    """A drive along a line, two metres between frames, seven frames to a place."""
+    positions = np.stack([2.0 * np.arange(REFS), np.zeros(REFS)], axis=1)
+    return remember(
+        unit(rng.normal(size=(REFS, DIM)) + 1.0),
+        positions,
+        np.arange(REFS) // 7,
+        np.arange(REFS),
+        frames=np.arange(REFS),
+        probes=PROBES,
+    )
+
+
+@pytest.fixture
+def empty_memory():
+    nothing = np.zeros(0, dtype=np.int64)
+    return remember(np.zeros((0, DIM)), np.zeros((0, 2)), nothing, nothing, frames=nothing, probes=PROBES)
+
+
+@pytest.fixture
+def queries(rng):
+    return unit(rng.normal(size=(20, DIM)) + 1.0)
+
+
+@pytest.fixture
+def scores(rng):
+    """Place scores at a leverage, with or without the mixtures' opinion."""
+
+    def at(leverage, *, mixture=True):
+        likelihoods = rng.normal(size=PLACES) * 1000 if mixture else None
+        return PlaceScores(rng.normal(size=PLACES) * 0.01, leverage, likelihoods)
+
+    return at
+
+
+def tuned(**changes):
+    """A search whose numbers do not follow the defaults."""
+    fixed = {"trusted_leverage": 0.1, "steepness": 4.0, "class_weight": 1.0, "likelihood_weight": 0.5, "probes": PROBES}
+    return Retrieval(**fixed | changes)
+
+
+def standardised(values, among):
+    spread = 1.4826 * np.median(np.abs(among - np.median(among)))
+    return (values - np.median(among)) / spread
+
+
+def brute_force(retrieval, memory, query, scores):
+    """Score, cosine and position of every reference, in the order of the drive."""
+    cosines = np.array([float(row.astype(float) @ query) for row in memory.descriptors[np.argsort(memory.frames)]])
+    probed = np.linspace(0, REFS - 1, retrieval.probes).astype(int)
+    total = standardised(cosines, cosines[probed])
+    if retrieval.mode == "places" and scores is not None:
+        trust = 1 / (1 + (scores.leverage / retrieval.trusted_leverage) ** retrieval.steepness)
+        for frame in range(REFS):
+            place = frame // 7
+            total[frame] += trust * retrieval.class_weight * standardised(scores.scores, scores.scores)[place]
+            if scores.log_likelihoods is not None:
+                likely = standardised(scores.log_likelihoods, scores.log_likelihoods)[place]
+                likely = min(max(likely, -retrieval.clip), retrieval.clip)
+                total[frame] += trust * retrieval.likelihood_weight * likely
+    return total, cosines, 2.0 * np.arange(REFS)
+
+
+def assert_equals_brute_force(retrieval, memory, query, scores):
+    found = retrieval.search(memory, query, scores, ALONE)
+    total, cosines, along = brute_force(retrieval, memory, query, scores)
+    ranked = np.argsort(-total)
+    assert [candidate.reference for candidate in found] == list(ranked[: retrieval.candidates])
+    for candidate, frame in zip(found, ranked, strict=False):
+        # The cosines are float32: 1e-7 over a spread of a few hundredths.
+        assert candidate.score == pytest.approx(total[frame], abs=1e-4)
+        assert candidate.similarity == pytest.approx(cosines[frame], abs=1e-6)
+        near = np.abs(along - along[frame]) <= retrieval.support_radius
+        assert candidate.support == np.mean(near[ranked[: retrieval.support_matches]])
+        assert candidate.margin == pytest.approx(total[frame] - total[~near].max(), abs=1e-4)
+        assert (candidate.place, candidate.position.tolist()) == (frame // 7, [along[frame], 0.0])
+
+
+@pytest.mark.parametrize("candidates", [1, 8])
+def test_the_global_search_equals_brute_force(candidates, memory, queries):
+    retrieval = tuned(mode="global", candidates=candidates)
+    for query in queries:
+        assert_equals_brute_force(retrieval, memory, query, None)
+
+
+@pytest.mark.parametrize("candidates", [1, 8])
+@pytest.mark.parametrize("mixture", [True, False])
+@pytest.mark.parametrize("leverage", [0.0, 0.05, 0.1, 0.12, 3.0])
+def test_the_search_in_all_places_equals_brute_force(candidates, mixture, leverage, memory, queries, scores):
+    retrieval = tuned(candidates=candidates, best_places=0, clip=0.7)
+    for query in queries:
+        assert_equals_brute_force(retrieval, memory, query, scores(leverage, mixture=mixture))
+
+
+def test_the_global_search_ignores_the_place_scores(memory, queries, scores):
+    retrieval = tuned(mode="global", candidates=8)
+    for query in queries:
+        with_scores = retrieval.search(memory, query, scores(KNOWN), ALONE)
+        without = retrieval.search(memory, query, None, ALONE)
+        assert [c.reference for c in with_scores] == [c.reference for c in without]
+
+
+def test_a_search_that_is_off_finds_nothing(memory, queries, scores):
+    assert tuned(mode="off").search(memory, queries[0], scores(KNOWN), ALONE) == ()
+
+
+@pytest.mark.parametrize("mode", ["global", "places"])
+def test_nothing_is_found_where_there_is_no_reference(mode, empty_memory, queries, scores):
+    assert tuned(mode=mode).search(empty_memory, queries[0], scores(KNOWN), ALONE) == ()
+
+
+def favouring(place, leverage, places=PLACES):
+    return PlaceScores(np.eye(places)[place], leverage)
+
+
+@pytest.mark.parametrize("leverage", [0.0, 0.0999, 0.1])
+def test_a_trusted_classifier_confines_the_search_to_its_places(leverage, memory, queries):
+    retrieval = tuned(candidates=8, best_places=1, class_weight=0.0)
+    for query in queries:
+        found = retrieval.search(memory, query, favouring(5, leverage), lambda places: [4, *places, 6])
+        assert len(found) == 8
+        assert {candidate.place for candidate in found} <= {4, 5, 6}
+
+
+def test_a_confined_search_finds_the_best_of_its_places(memory, queries):
+    retrieval = tuned(best_places=1, class_weight=0.0)
+    for query in queries:
+        (found,) = retrieval.search(memory, query, favouring(5, KNOWN), lambda places: [4, *places, 6])
+        rows = memory.rows_of([4, 5, 6])
+        assert found.reference == memory.frames[rows[np.argmax(memory.similarities(query, [4, 5, 6]))]]
+
+
+def test_a_confined_search_asks_for_the_best_places(memory, queries, scores):
+    asked = []
+    given = scores(KNOWN)
+    tuned(best_places=3).search(memory, queries[0], given, lambda places: asked.append(list(places)) or list(places))
+    assert asked == [given.best(3)]
+
+
+@pytest.mark.parametrize("leverage", [0.1001, 0.5, UNKNOWN])
+def test_a_classifier_that_is_not_trusted_does_not_confine(leverage, memory, queries):
+    retrieval = tuned(best_places=1, class_weight=0.0)
+    for query in queries:
+        (found,) = retrieval.search(memory, query, favouring(5, leverage), ALONE)
+        assert found.reference == memory.frames[np.argmax(memory.similarities(query))]
+
+
+def test_places_without_references_invent_nothing(memory, queries):
+    new = favouring(PLACES + 1, KNOWN, places=PLACES + 2)
+    assert tuned(best_places=1).search(memory, queries[0], new, ALONE) == ()
+
+
+@pytest.mark.parametrize("leverage", [0.0, 0.1, UNKNOWN])
+def test_class_terms_without_weight_rank_like_the_global_search(leverage, memory, queries, scores):
+    weightless = tuned(candidates=8, best_places=0, class_weight=0.0, likelihood_weight=0.0)
+    plain = tuned(mode="global", candidates=8)
+    for query in queries:
+        left = weightless.search(memory, query, scores(leverage), ALONE)
+        right = plain.search(memory, query, None, ALONE)
+        assert [(c.reference, c.score) for c in left] == [(c.reference, c.score) for c in right]
+
+
+def test_a_class_score_alone_can_decide(memory, queries):
+    retrieval = tuned(best_places=0, class_weight=1e6)
+    scores = PlaceScores(np.arange(PLACES, dtype=float), KNOWN)
+    assert retrieval.search(memory, queries[0], scores, ALONE)[0].place == PLACES - 1
+
+
+def test_several_candidates_are_ranked_and_distinct(memory, queries, scores):
+    for query in queries:
+        found = tuned(candidates=8).search(memory, query, scores(KNOWN), ALONE)
+        assert len({candidate.reference for candidate in found}) == 8
+        assert np.all(np.diff([candidate.score for candidate in found]) <= 0)
+
+
+def test_the_first_of_several_is_the_only_one_of_one(memory, queries, scores):
+    for query in queries:
+        given = scores(KNOWN)
+        one, eight = (tuned(candidates=n).search(memory, query, given, ALONE) for n in (1, 8))
+        assert (one[0].reference, one[0].score, one[0].margin) == (
+            eight[0].reference,
+            eight[0].score,
+            eight[0].margin,
+        )
+
+
+def test_fewer_references_than_candidates_are_all_returned(memory, queries):
+    found = tuned(candidates=8, best_places=1).search(memory, queries[0], favouring(2, KNOWN), ALONE)
+    assert sorted(candidate.reference for candidate in found) == list(range(14, 21))
+
+
+def test_the_frame_itself_is_found_with_cosine_one(memory):
+    for frame in (0, 33, REFS - 1):
+        query = unit(memory.descriptors[frame].astype(float))
+        (found,) = tuned(mode="global").search(memory, query, None, ALONE)
+        assert found.reference == frame
+        assert found.similarity == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_probe_outside_the_confined_search_still_contradicts(memory):
+    probe = memory.probes[1]
+    query = unit(memory.descriptors[probe].astype(float))
+    (found,) = tuned(best_places=1, class_weight=0.0).search(memory, query, favouring(8, KNOWN), ALONE)
+    assert found.place == 8 != memory.places[probe]
+    assert found.margin < 0
+
+
+@pytest.mark.parametrize("radius", [2.0 * REFS, 1e9])
+def test_the_margin_is_infinite_where_nothing_lies_elsewhere(radius, memory, queries):
+    (found,) = tuned(mode="global", support_radius=radius).search(memory, queries[0], None, ALONE)
+    assert (found.margin, found.support) == (math.inf, 1.0)
+
+
+def test_a_lone_match_has_little_support(memory, queries):
+    retrieval = tuned(mode="global", support_radius=1.0, support_matches=10)
+    assert retrieval.search(memory, queries[0], None, ALONE)[0].support == 0.1
+
+
+def test_references_that_all_look_alike_are_still_ranked():
+    alike = np.tile(unit(np.ones(DIM)), (10, 1))
+    where = np.arange(20.0).reshape(10, 2)
+    memory = remember(alike, where, np.zeros(10, dtype=int), np.arange(10), frames=np.arange(10), probes=8)
+    (found,) = tuned(mode="global").search(memory, alike[0], None, ALONE)
+    assert math.isfinite(found.score)
+
+
+@pytest.mark.parametrize("steepness", [1.0, 4.0, 20.0])
+@pytest.mark.parametrize("trusted", [0.05, 0.3])
+def test_trust_is_one_half_at_the_trusted_leverage(steepness, trusted):
+    assert tuned(trusted_leverage=trusted, steepness=steepness).trust(trusted) == 0.5
+
+
+@pytest.mark.parametrize("leverage", [0.0, -1e-12])
+def test_trust_is_full_where_everything_was_learned(leverage):
+    assert tuned().trust(leverage) == 1.0
+
+
+def test_trust_falls_with_leverage():
+    trusts = [tuned().trust(leverage) for leverage in np.linspace(0.01, 2, 100)]
+    assert np.all(np.diff(trusts) < 0)
+
+
+def test_trust_is_gone_far_from_what_was_learned():
+    assert tuned().trust(1.0) < 1e-3

@@ -1,0 +1,479 @@
+"""The whole way of a frame on a small made-up world: what moves the estimate, what learns, what survives."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tmapr
+from tmapr.artifacts.arrays import digest
+from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.percepts import Recording
+from tmapr.config import dump_toml
+from tmapr.evaluation.progressive import localize
+from tmapr.exceptions import InputError
+from tmapr.experiment import Experiment
+from tmapr.gating import Gating
+from tmapr.labels import Labels, Teacher
+from tmapr.localizer import Localizer, Stages
+from tmapr.places.classifier import Places
+from tmapr.places.mixture import Mixture
+from tmapr.places.projection import Projection
+from tmapr.simulation.percepts import CONDITIONS, World, record
+from tmapr.simulation.route import block_loop, drive
+from tmapr.system import Map, System, build, make_map, resume
+from tmapr.types import NANOSECONDS, Fault, Frame, Percept, Reason, Status
+
+DIM = 32
+YEAR = 365 * 24 * 3600 * NANOSECONDS
+LATER = NANOSECONDS // 10
+PLACES = Places(cell=15.0, projection=Projection(dimension=64), mixture=Mixture(dimension=8))
+RECOVERY = 5
+GATING = Gating(min_similarity=0.82, max_innovation=20.0, max_jump=10.0, expiry=10.0, recovery=RECOVERY)
+SYSTEM = System(places=PLACES, gating=GATING)
+WORLD = World.seeded(3, dimension=DIM)
+
+
+def traverse(seed):
+    rng = np.random.default_rng(seed)
+    return record(WORLD, f"noon-{seed}", drive(block_loop(120.0, 60.0), 8.0, rng), CONDITIONS["noon"], rng)
+
+
+@pytest.fixture(scope="module")
+def environment():
+    return make_map(SYSTEM, traverse(1))
+
+
+@pytest.fixture(scope="module")
+def stream():
+    """A second drive around the same block; its shutter freezes in the middle."""
+    return traverse(2)
+
+
+@pytest.fixture
+def localizer(environment):
+    return build(SYSTEM, environment)
+
+
+@pytest.fixture
+def tracked(localizer, stream):
+    """A localizer that has followed the first thirty frames."""
+    localize(localizer, stream, range(30))
+    return localizer
+
+
+def error(estimate, truth):
+    return float(np.hypot(*(estimate.position - truth)))
+
+
+def unlearned(localizer):
+    """Everything but the classifier."""
+    return {name: array for name, array in localizer.arrays().items() if not name.startswith("classifier.")}
+
+
+def without_apr(recording):
+    percepts = tuple(replace(percept, position=None, heading=None) for percept in recording.percepts)
+    return replace(recording, percepts=percepts)
+
+
+def with_perfect_apr(recording):
+    """Without jitter, whose displacement would widen the continuity gate."""
+    pairs = zip(recording.percepts, recording.truth, strict=True)
+    return replace(recording, percepts=tuple(replace(percept, position=truth) for percept, truth in pairs))
+
+
+with_and_without_apr = pytest.mark.parametrize(
+    "strip", [lambda recording: recording, without_apr], ids=["with APR", "without APR"]
+)
+
+
+@with_and_without_apr
+def test_a_known_street_is_followed(strip, localizer, stream):
+    rows = range(180, 280)
+    progress = localize(localizer, strip(stream), rows)
+    errors = [error(estimate, stream.truth[row]) for estimate, row in zip(progress.estimates, rows, strict=True)]
+    assert max(errors) < 10.0
+
+
+def test_observing_never_changes_the_classifier(localizer, stream):
+    before = digest(localizer.classifier.arrays())
+    for percept in stream.percepts[:40]:
+        localizer.observe(percept)
+    assert digest(localizer.classifier.arrays()) == before
+
+
+def test_learning_never_moves_the_estimate(tracked, stream):
+    before = digest(unlearned(tracked))
+    for row in range(30, 60):
+        tracked.learn(stream.percepts[row], stream.truth[row] + 100.0)
+    assert digest(unlearned(tracked)) == before
+
+
+def test_learning_changes_the_classifier(tracked, stream):
+    before = digest(tracked.classifier.arrays())
+    tracked.learn(stream.percepts[30], stream.truth[30])
+    assert digest(tracked.classifier.arrays()) != before
+
+
+def test_localizers_of_one_map_learn_apart(environment, stream):
+    one, other = build(SYSTEM, environment), build(SYSTEM, environment)
+    before = digest(other.classifier.arrays())
+    one.learn(stream.percepts[0], stream.truth[0])
+    assert digest(other.classifier.arrays()) == before
+
+
+@pytest.fixture
+def run(environment, tmp_path):
+    environment.save(tmp_path / "map.npz")
+    return tmp_path
+
+
+def restarted(localizer, system, run):
+    localizer.save(run)
+    return resume(system, Map.load(run / "map.npz", system), run / "state.npz")
+
+
+# Thirty frames around the frozen shutter, so that labels are held, missing and due.
+ROWS = range(210, 240)
+LABELS = {
+    "off": Labels(),
+    "truth": Labels(mode="truth", delay=5),
+    "fused": Labels(mode="fused", max_semi_axis=5.0, min_margin=0.0),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
+@pytest.mark.parametrize("stop", [0, 1, 3, 8, 17, 29])
+def test_stopping_and_continuing_equals_never_stopping(labels, stop, environment, stream, run):
+    system = System(places=PLACES, gating=GATING, labels=labels)
+    steady = build(system, environment)
+    whole = localize(steady, stream, ROWS)
+    stopped = build(system, environment)
+    first = localize(stopped, stream, ROWS[:stop])
+    continued = restarted(stopped, system, run)
+    second = localize(continued, stream, ROWS[stop:])
+    for estimate, expected in zip(first.estimates + second.estimates, whole.estimates, strict=True):
+        np.testing.assert_array_equal(estimate.belief.mean, expected.belief.mean)
+        np.testing.assert_array_equal(estimate.belief.covariance, expected.belief.covariance)
+        assert (estimate.verdict, estimate.status) == (expected.verdict, expected.status)
+    assert digest(continued.arrays()) == digest(steady.arrays())
+
+
+@pytest.mark.parametrize("labels", [LABELS["truth"], LABELS["fused"]], ids=["truth", "fused"])
+def test_the_stream_of_that_comparison_does_teach(labels, environment, stream):
+    localizer = build(System(places=PLACES, gating=GATING, labels=labels), environment)
+    assert localize(localizer, stream, ROWS).learned.any()
+
+
+def test_a_run_folder_is_all_that_loading_needs(tracked, stream, run):
+    write_text(run / "experiment.toml", dump_toml(Experiment(places=PLACES, gating=GATING)))
+    tracked.save(run)
+    again = tmapr.load(run)
+    left, right = again.observe(stream.percepts[30]), tracked.observe(stream.percepts[30])
+    np.testing.assert_array_equal(left.belief.covariance, right.belief.covariance)
+
+
+def test_a_run_folder_without_a_state_starts_from_the_map(environment, run):
+    write_text(run / "experiment.toml", dump_toml(Experiment(places=PLACES, gating=GATING)))
+    assert digest(tmapr.load(run).arrays()) == digest(build(SYSTEM, environment).arrays())
+
+
+@pytest.mark.parametrize(
+    ("offset", "reason"),
+    [(0, Reason.REPEATED_STAMP), (-1, Reason.OLDER_STAMP), (-YEAR, Reason.OLDER_STAMP)],
+)
+def test_a_frame_that_comes_too_late_is_answered_and_changes_nothing(offset, reason, tracked, stream):
+    before = digest(tracked.arrays())
+    estimate = tracked.observe(replace(stream.percepts[30], stamp=stream.percepts[29].stamp + offset))
+    assert estimate.verdict.reason is reason
+    assert digest(tracked.arrays()) == before
+
+
+def test_a_frame_that_comes_too_late_is_told_the_newest_position(tracked, stream):
+    newest = tracked.observe(stream.percepts[30])
+    late = tracked.observe(stream.percepts[10])
+    assert late.belief is newest.belief
+    assert late.status is Status.LOCALIZED
+
+
+UNUSABLE = {
+    "frozen": lambda percept: replace(percept, fault=Fault.FROZEN),
+    "NaN in the descriptor": lambda percept: replace(percept, descriptor=np.full(DIM, np.nan)),
+    "one NaN in the descriptor": lambda percept: replace(
+        percept, descriptor=np.where(np.arange(DIM), percept.descriptor, np.nan)
+    ),
+    "an infinite descriptor": lambda percept: replace(percept, descriptor=np.full(DIM, np.inf)),
+    "a zero descriptor": lambda percept: replace(percept, descriptor=np.zeros(DIM)),
+    "NaN for a position": lambda percept: replace(percept, position=np.array([np.nan, 0.0])),
+    "an infinite position": lambda percept: replace(percept, position=np.array([0.0, np.inf])),
+}
+unusable = pytest.mark.parametrize("spoilt", UNUSABLE.values(), ids=UNUSABLE.keys())
+
+
+@unusable
+def test_an_unusable_frame_is_called_faulty(spoilt, tracked, stream):
+    estimate = tracked.observe(spoilt(stream.percepts[30]))
+    assert (estimate.verdict.reason, estimate.candidate) == (Reason.FAULTY_FRAME, None)
+
+
+@unusable
+def test_an_unusable_frame_only_makes_the_estimate_less_certain(spoilt, tracked, stream):
+    before = tracked.observe(stream.percepts[30]).belief
+    after = tracked.observe(spoilt(stream.percepts[31])).belief
+    assert after.semi_axis > before.semi_axis
+    np.testing.assert_allclose(after.position, before.position, atol=2.0)
+
+
+@unusable
+def test_an_unusable_frame_cannot_be_learned(spoilt, tracked, stream):
+    before = digest(tracked.arrays())
+    with pytest.raises(InputError, match=f"percept at {stream.percepts[30].stamp}: a faulty frame"):
+        tracked.learn(spoilt(stream.percepts[30]), stream.truth[30])
+    assert digest(tracked.arrays()) == before
+
+
+@unusable
+def test_a_first_frame_that_is_unusable_is_answered(spoilt, localizer, stream):
+    estimate = localizer.observe(spoilt(stream.percepts[0]))
+    assert estimate.status is Status.LOST
+    assert np.isfinite(estimate.covariance).all()
+
+
+def test_after_a_frozen_shutter_the_street_is_found_again(tracked, stream):
+    for row in range(30, 60):
+        tracked.observe(replace(stream.percepts[row], fault=Fault.FROZEN))
+    estimates = [tracked.observe(stream.percepts[row]) for row in range(60, 70)]
+    assert estimates[-1].status is Status.LOCALIZED
+    assert error(estimates[-1], stream.truth[69]) < 10.0
+
+
+@pytest.mark.parametrize("label", [np.array([np.nan, 0.0]), np.array([0.0, np.inf])])
+def test_a_label_that_is_not_finite_is_refused(label, tracked, stream):
+    with pytest.raises(InputError, match=r"its label .* is not finite"):
+        tracked.learn(stream.percepts[30], label)
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "message"),
+    [
+        (np.ones(DIM + 1), f"has {DIM + 1} dimensions, this map was made with {DIM}"),
+        (np.zeros(0), f"has 0 dimensions, this map was made with {DIM}"),
+        (np.full(DIM, 2 / np.sqrt(DIM)), "has length 2, it must be 1"),
+        (np.full(DIM, 0.98 / np.sqrt(DIM)), r"has length 0\.98, it must be 1"),
+    ],
+)
+def test_a_descriptor_of_another_kind_is_refused_and_changes_nothing(descriptor, message, tracked, stream):
+    before = digest(tracked.arrays())
+    with pytest.raises(InputError, match=f"percept at {stream.percepts[30].stamp}: its descriptor {message}"):
+        tracked.observe(replace(stream.percepts[30], descriptor=descriptor))
+    assert digest(tracked.arrays()) == before
+
+
+def test_a_descriptor_may_be_rounded(tracked, stream):
+    rounded = stream.percepts[30].descriptor.astype(np.float16).astype(float)
+    assert tracked.observe(replace(stream.percepts[30], descriptor=rounded)).verdict.accepted
+
+
+def test_after_a_year_nothing_is_certain(tracked, stream):
+    later = replace(stream.percepts[30], stamp=stream.percepts[30].stamp + YEAR, fault=Fault.EMPTY)
+    estimate = tracked.observe(later)
+    assert estimate.status is Status.LOST
+    assert np.isfinite(estimate.covariance).all()
+
+
+@with_and_without_apr
+def test_after_a_year_the_street_is_found_again(strip, tracked, stream):
+    percepts = [replace(percept, stamp=percept.stamp + YEAR) for percept in strip(stream).percepts[100:110]]
+    estimates = [tracked.observe(percept) for percept in percepts]
+    assert error(estimates[-1], stream.truth[109]) < 10.0
+    assert estimates[-1].status is Status.LOCALIZED
+
+
+def parked(stream, row, count):
+    """The camera stands where it was at `row`; only noise changes."""
+    rng = np.random.default_rng(row)
+    positions = np.tile(stream.truth[row], (count, 1))
+    return Recording.from_arrays(
+        "parked",
+        stream.percepts[row].stamp + LATER * np.arange(count),
+        WORLD.descriptors(positions, CONDITIONS["noon"], rng),
+        truth=positions,
+        positions=positions + 2.0 * rng.normal(size=(count, 2)),
+    )
+
+
+def moving(stream, row, count):
+    rows = slice(row, row + count)
+    return replace(stream, percepts=stream.percepts[rows], truth=stream.truth[rows], known=stream.known[rows])
+
+
+def misled(percept, memory, target):
+    """The same frame looking like the reference nearest to `target`: what a repeated facade does."""
+    row = np.argmin(np.hypot(*(memory.positions - target).T))
+    descriptor = memory.descriptors[row].astype(float)
+    return replace(percept, descriptor=descriptor / np.linalg.norm(descriptor))
+
+
+FAR, WITHIN_THE_GATE = np.array([-60.0, 55.0]), np.array([-17.0, 0.0])
+motions = pytest.mark.parametrize("motion", [moving, parked])
+
+
+def recovered(localizer, recording):
+    """Reasons and errors of the frames after the first."""
+    estimates = [localizer.observe(percept) for percept in recording.percepts[1:]]
+    errors = [error(estimate, truth) for estimate, truth in zip(estimates, recording.truth[1:], strict=True)]
+    return [estimate.verdict.reason for estimate in estimates], errors
+
+
+@motions
+def test_one_wrong_accept_beside_the_apr_position_is_soon_overruled(motion, localizer, stream):
+    recording = with_perfect_apr(motion(stream, 40, 30))
+    beside = recording.truth[0] + WITHIN_THE_GATE
+    wrong = localizer.observe(misled(recording.percepts[0], localizer.memory, beside))
+    assert wrong.verdict.accepted
+    assert np.hypot(*(wrong.candidate.position - recording.truth[0])) > 10.0
+    reasons, errors = recovered(localizer, recording)
+    assert reasons[: RECOVERY - 1] == [Reason.JUMPS] * (RECOVERY - 1)
+    assert Reason.ACCEPTED in reasons[: RECOVERY + 1]
+    assert max(errors[RECOVERY + 5 :]) < 10.0
+
+
+@motions
+def test_one_wrong_accept_without_an_apr_position_is_soon_overruled(motion, localizer, stream):
+    recording = without_apr(motion(stream, 40, 30))
+    wrong = localizer.observe(misled(recording.percepts[0], localizer.memory, FAR))
+    assert wrong.verdict.accepted
+    assert error(wrong, recording.truth[0]) > 30.0
+    reasons, errors = recovered(localizer, recording)
+    assert reasons[: RECOVERY - 1] == [Reason.FAR_FROM_BELIEF] * (RECOVERY - 1)
+    assert Reason.RELOCALIZED in reasons[: RECOVERY + 1]
+    assert max(errors[RECOVERY + 5 :]) < 10.0
+
+
+@pytest.mark.parametrize("stop", range(1, RECOVERY + 2))
+def test_a_restart_does_not_interrupt_the_recovery(stop, localizer, stream, run):
+    recording = without_apr(moving(stream, 40, 10))
+    percepts = [misled(recording.percepts[0], localizer.memory, FAR), *recording.percepts[1:]]
+    for percept in percepts[:stop]:
+        localizer.observe(percept)
+    again = restarted(localizer, SYSTEM, run)
+    for percept in percepts[stop:]:
+        assert again.observe(percept).verdict == localizer.observe(percept).verdict
+
+
+@motions
+@with_and_without_apr
+def test_a_wrong_start_is_soon_overruled(motion, strip, localizer, stream):
+    recording = strip(motion(stream, 40, 40))
+    localizer.start_at(recording.percepts[0].stamp, FAR, 2.0)
+    reasons, errors = recovered(localizer, recording)
+    assert {Reason.ACCEPTED, Reason.RELOCALIZED} & set(reasons[: RECOVERY + 1])
+    assert max(errors[2 * RECOVERY + 5 :]) < 10.0
+
+
+def test_a_start_is_where_somebody_said(localizer, stream):
+    localizer.start_at(stream.percepts[0].stamp, FAR, 2.0)
+    estimate = localizer.observe(replace(stream.percepts[1], fault=Fault.FROZEN))
+    np.testing.assert_array_equal(estimate.position, FAR)
+
+
+def test_a_start_forgets_the_correction_before_it(tracked, stream):
+    tracked.start_at(stream.percepts[30].stamp, stream.truth[30], 2.0)
+    estimate = tracked.observe(replace(stream.percepts[31], fault=Fault.FROZEN))
+    assert estimate.status is Status.PREDICTING
+
+
+def test_a_start_may_lie_before_the_last_frame(tracked, stream):
+    tracked.start_at(stream.percepts[10].stamp, stream.truth[10], 2.0)
+    assert tracked.observe(stream.percepts[11]).verdict.accepted
+
+
+def frame(stream, row):
+    return Frame(stream.sequence, row, stream.percepts[row].stamp, lambda: np.zeros((2, 2), dtype=np.uint16))
+
+
+def test_a_camera_frame_without_perception_is_refused(localizer, stream):
+    with pytest.raises(InputError, match="has no perception"):
+        localizer.step(frame(stream, 0))
+
+
+def test_a_step_observes_what_is_perceived(environment, localizer, stream):
+    stages = Stages(SYSTEM.retrieval, SYSTEM.gating, SYSTEM.fusion, environment.digest, "")
+    stepping = Localizer(
+        stages,
+        environment.memory,
+        environment.classifier(),
+        Teacher(SYSTEM.labels, dual_constraints=True),
+        perceive=lambda frame: stream.percepts[frame.index],
+    )
+    for row in range(5):
+        stepped, observed = stepping.step(frame(stream, row)), localizer.observe(stream.percepts[row])
+        np.testing.assert_array_equal(stepped.belief.mean, observed.belief.mean)
+
+
+def test_labels_that_are_off_teach_nothing(tracked, stream):
+    estimate = tracked.observe(stream.percepts[30])
+    assert tracked.teach(estimate, stream.truth[30]) == []
+
+
+def test_a_place_first_seen_online_invents_no_candidate(localizer, rng):
+    elsewhere = rng.normal(size=DIM)
+    percept = Percept(1, elsewhere / np.linalg.norm(elsewhere))
+    for _ in range(20):
+        localizer.learn(percept, np.array([1000.0, 1000.0]))
+    narrow = Localizer(
+        Stages(SYSTEM.retrieval.model_copy(update={"best_places": 1}), GATING, SYSTEM.fusion, "", ""),
+        localizer.memory,
+        localizer.classifier,
+        Teacher(Labels(), dual_constraints=False),
+    )
+    assert narrow.observe(percept).verdict.reason is Reason.NO_CANDIDATE
+
+
+def test_a_state_without_its_map_is_not_saved(tracked, tmp_path):
+    with pytest.raises(InputError, match=r"holds no map\.npz"):
+        tracked.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_folder_without_a_map_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"holds no map\.npz; make one with `tmapr map"):
+        tmapr.load(tmp_path)
+
+
+def test_a_state_of_another_map_is_refused(tracked, run):
+    tracked.save(run)
+    with pytest.raises(InputError, match=r"state\.npz: belongs to another map"):
+        resume(SYSTEM, make_map(SYSTEM, traverse(5)), run / "state.npz")
+
+
+@pytest.mark.parametrize(
+    ("places", "difference"),
+    [
+        (PLACES.model_copy(update={"cell": 10.0}), r"places\.cell = 15\.0 \(now 10\.0\); run `tmapr map` again"),
+        (PLACES.model_copy(update={"projection": Projection(dimension=65)}), r"places\.projection\.dimension = 64 \("),
+        (PLACES.model_copy(update={"use": ("mixture",)}), r"places\.use = \['unscented', 'mixture', 'attenuation'\]"),
+    ],
+)
+def test_a_map_made_with_other_places_is_refused_with_what_differs(places, difference, run):
+    with pytest.raises(InputError, match=rf"map\.npz: was mapped with {difference}"):
+        Map.load(run / "map.npz", System(places=places))
+
+
+def test_a_map_serves_any_other_gates_and_labels(run):
+    system = System(places=PLACES, gating=Gating(min_similarity=0.5), labels=Labels(mode="fused"))
+    assert len(Map.load(run / "map.npz", system).memory)
+
+
+@pytest.mark.parametrize("spoil", [{"faults": ["frozen"] * 4}, {"truth": np.full((4, 2), np.nan)}])
+def test_a_reference_without_a_usable_frame_is_refused(spoil, rng):
+    given = {"truth": rng.normal(size=(4, 2))} | spoil
+    reference = Recording.from_arrays("dark", np.arange(4), rng.normal(size=(4, DIM)), **given)
+    with pytest.raises(InputError, match="dark: no frame has both a position and a usable image"):
+        make_map(SYSTEM, reference)
+
+
+def test_mapping_again_removes_the_state_of_the_old_map(tracked, environment, run):
+    tracked.save(run)
+    environment.save(run / "map.npz")
+    assert not (run / "state.npz").exists()
