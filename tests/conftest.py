@@ -4,7 +4,7 @@ from pathlib import Path
 
 from jaxtyping import install_import_hook
 
-COMPILED = {"tmapr.places.triangle", "tmapr.places.recursion"}
+COMPILED = {"tmapr.places.triangle", "tmapr.places.recursion", "tmapr.places.lift"}
 SOURCE = Path(__file__).parents[1] / "src"
 MODULES = {".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in SOURCE.rglob("[!_]*.py")}
 

@@ -5,6 +5,7 @@ from sklearn.decomposition import PCA
 from tmapr.places.projection import Projection, principal
 
 WIDTH = 24
+PINNED = [95, -126, -62, -39, -49, -21, 15, -93, 33, -41]
 
 
 def unit(rows):
@@ -17,10 +18,20 @@ def traverse(rng, count=200, rank=WIDTH):
     return 0.4 * np.ones(WIDTH) + rng.normal(size=(count, rank)) * np.linspace(1, 0.1, rank) @ axes
 
 
+def dense(lift):
+    """The lift's matrix with unit variance per entry: 512 columns after 512 columns, rows padded to fours."""
+    padded = -(-lift.width // 4) * 4
+    blocks = [
+        lift.matrix[start * padded : min(start + 512, lift.dimension) * padded].reshape(padded, -1)
+        for start in range(0, lift.dimension, 512)
+    ]
+    return (np.hstack(blocks)[: lift.width] + 0.5) / np.sqrt((256**2 - 1) / 12)
+
+
 def test_the_entries_of_a_seeds_lift_never_change():
-    # At dimension 6 the scale is 1: 2u − 1 for the first raw integers of PCG64(0). A saved map relies on them.
-    matrix = Projection(seed=0, dimension=6).fit(np.zeros((1, WIDTH))).matrix
-    np.testing.assert_array_equal(matrix[0, :3], [0.2739233746429086, -0.4604265724722594, -0.9180529521276106])
+    # The first bytes of the first raw integers of PCG64(0). A saved map relies on them.
+    lift = Projection(seed=0, dimension=64).fit(np.zeros((1, WIDTH)))
+    np.testing.assert_array_equal(lift.matrix[:10], PINNED)
 
 
 def test_a_lift_is_the_same_each_time():
@@ -38,9 +49,21 @@ def test_a_lift_does_not_look_at_the_reference(rng):
     np.testing.assert_array_equal(first.matrix, second.matrix)
 
 
-def test_a_lift_rectifies_a_linear_map(rng):
-    projector, descriptors = Projection(dimension=64).fit(np.zeros((1, WIDTH))), unit(rng.normal(size=(5, WIDTH)))
-    np.testing.assert_array_equal(projector(descriptors), np.maximum(descriptors @ projector.matrix, 0.0))
+@pytest.mark.parametrize("width", [24, 25, 27, 1])
+@pytest.mark.parametrize("dimension", [2, 64, 512, 513, 1500])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+def test_a_lift_rectifies_a_linear_map(width, dimension, count, rng):
+    lift, descriptors = Projection(dimension=dimension).fit(np.zeros((1, width))), rng.normal(size=(count, width))
+    expected = np.maximum(descriptors @ dense(lift) * np.sqrt(2 / dimension), 0.0)
+    np.testing.assert_allclose(lift(descriptors), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_entries_of_a_lift_are_uniform_and_independent(rng):
+    entries = dense(Projection(dimension=2048).fit(np.zeros((1, 100))))
+    count = entries.size
+    assert abs(entries.mean()) < 4 / np.sqrt(count)
+    assert abs(entries.var() - 1) < 4 * np.sqrt(0.8 / count)  # a uniform's fourth moment is 1.8
+    assert np.abs(np.corrcoef(entries) - np.eye(100)).max() < 5 / np.sqrt(2048)
 
 
 def test_a_lift_gives_unit_descriptors_a_mean_squared_length_of_one(rng):

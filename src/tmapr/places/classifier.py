@@ -20,7 +20,7 @@ from tmapr.places.analytic import Ridge
 from tmapr.places.attenuation import Attenuation
 from tmapr.places.grid import Grid
 from tmapr.places.mixture import Mixture, Mixtures
-from tmapr.places.projection import Projection, Projector, principal
+from tmapr.places.projection import Projection, Projector, Subspace, principal
 from tmapr.places.unscented import Unscented, Variation
 from tmapr.types import Lesson, PlaceScores
 
@@ -53,14 +53,14 @@ class Places(Settings):
 class Classifier:
     """The parts of A_t composed. An extension that is not in use is None."""
 
-    def __init__(self, settings: Places, grid: Grid, projector: Projector, reducer: Projector) -> None:
+    def __init__(self, settings: Places, grid: Grid, projector: Projector, reducer: Subspace) -> None:
         self.grid = grid
         self._settings = settings
         self._projector = projector
         self._reducer = reducer
         self._ridge = Ridge(projector.dimension, settings.ridge, len(grid))
         self._unscented = settings.unscented if "unscented" in settings.use else None
-        self._variation = Variation(len(projector.mean))
+        self._variation = Variation(projector.width)
         self._mixtures = Mixtures(settings.mixture, reducer.dimension) if "mixture" in settings.use else None
         self._attenuation = settings.attenuation if "attenuation" in settings.use else None
         self._lock = Lock()
@@ -83,7 +83,7 @@ class Classifier:
     @property
     def dimension(self) -> int:
         """The length of the descriptors it takes."""
-        return len(self._projector.mean)
+        return self._projector.width
 
     @property
     def ridge(self) -> Ridge:
@@ -170,19 +170,19 @@ class Classifier:
     def fitted_arrays(self) -> dict[str, np.ndarray]:
         """What was fitted to the reference descriptors; a lift is made again from its seed."""
         fitted = {"width": np.array(self.dimension)}
-        fitted |= {"reducer.mean": self._reducer.mean, "reducer.matrix": self._reducer.matrix}
-        if self._settings.projection.kind == "pca":
-            fitted |= {"projector.mean": self._projector.mean, "projector.matrix": self._projector.matrix}
+        fitted |= {"reducer.mean": self._reducer.mean, "reducer.axes": self._reducer.axes}
+        if isinstance(self._projector, Subspace):
+            fitted |= {"projector.mean": self._projector.mean, "projector.axes": self._projector.axes}
         return fitted
 
     @classmethod
     def from_arrays(cls, settings: Places, fitted: Arrays, learned: Arrays) -> "Classifier":
         """The classifier that the arrays described."""
         if settings.projection.kind == "pca":
-            projector = Projector(fitted["projector.mean"], fitted["projector.matrix"], rectified=False)
+            projector: Projector = Subspace(fitted["projector.mean"], fitted["projector.axes"])
         else:
             projector = settings.projection.fit(np.zeros((1, int(fitted["width"]))))
-        reducer = Projector(fitted["reducer.mean"], fitted["reducer.matrix"], rectified=False)
+        reducer = Subspace(fitted["reducer.mean"], fitted["reducer.axes"])
         classifier = cls(settings, Grid.from_arrays(take(learned, "grid.")), projector, reducer)
         classifier._ridge = Ridge.from_arrays(take(learned, "ridge."))
         classifier._variation = Variation.from_arrays(take(learned, "variation."))

@@ -4,16 +4,108 @@ A linear classifier on the raw descriptor cannot bend; a fixed random layer with
 All three are scaled so that ‖z‖² averages 1, so that a ridge λ means the same for each.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int8
 from pydantic import Field
 
 from tmapr.config import Settings
+from tmapr.places.lift import VARIANCE, times_bytes
+from tmapr.places.triangle import RANK
 
 _ROUNDING = 1e-10
+_FOUR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """z = d."""
+
+    width: int
+
+    @property
+    def dimension(self) -> int:
+        """The length of z."""
+        return self.width
+
+    def __call__(self, descriptors: Float[np.ndarray, "k width"]) -> Float[np.ndarray, "k width"]:
+        """The rows themselves."""
+        return descriptors.copy()
+
+
+@dataclass(frozen=True, slots=True)
+class Subspace:
+    """z = (d − mean) · axes."""
+
+    mean: Float[np.ndarray, " width"]
+    axes: Float[np.ndarray, "width dimension"]
+
+    @property
+    def width(self) -> int:
+        """The length of a descriptor."""
+        return self.axes.shape[0]
+
+    @property
+    def dimension(self) -> int:
+        """The length of z."""
+        return self.axes.shape[1]
+
+    def __call__(self, descriptors: Float[np.ndarray, "k width"]) -> Float[np.ndarray, "k dimension"]:
+        """Project rows."""
+        return (descriptors - self.mean) @ self.axes
+
+
+def principal(descriptors: Float[np.ndarray, "refs dim"], dimension: int) -> Subspace:
+    """The principal subspace, at most as wide as the data allow, scaled to a mean ‖z‖² of 1."""
+    mean = descriptors.mean(axis=0)
+    _, spread, axes = np.linalg.svd(descriptors - mean, full_matrices=False)
+    # Below this a direction is rounding, also where all descriptors are equal because the robot was parked.
+    kept = min(dimension, int(np.count_nonzero(spread > _ROUNDING * np.linalg.norm(descriptors))))
+    if not kept:
+        return Subspace(mean, axes[:1].T)
+    energy = float(np.sum(spread[:kept] ** 2)) / len(descriptors)
+    return Subspace(mean, axes[:kept].T / np.sqrt(energy))
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """z = max(0, d · R), with the entries of R as bytes (see lift.py) and scaled so that E‖z‖² = 1 for a unit d."""
+
+    width: int
+    dimension: int
+    matrix: Int8[np.ndarray, " size"]
+
+    @classmethod
+    def seeded(cls, seed: int, width: int, dimension: int) -> "Lift":
+        """The bytes are the generator's raw integers, whose stream is fixed by PCG64's definition.
+
+        NumPy does not promise that for its distributions, and a seed must mean the same matrix in every map.
+        """
+        size = _padded(width) * dimension
+        raw = np.random.PCG64(seed).random_raw(-(-size // 8)).astype("<u8")
+        return cls(width, dimension, raw.view(np.int8)[:size])
+
+    def __call__(self, descriptors: Float[np.ndarray, "k width"]) -> Float[np.ndarray, "k dimension"]:
+        """Lift rows, three at a time."""
+        lifted = np.concatenate(list(self._blocks(descriptors)))[: len(descriptors)]
+        return np.maximum(lifted, 0.0, out=lifted)
+
+    def _blocks(self, descriptors: Float[np.ndarray, "k width"]) -> Iterator[Float[np.ndarray, "3 dimension"]]:
+        scale = np.sqrt(2.0 / (self.dimension * VARIANCE))
+        for start in range(0, len(descriptors), RANK):
+            block = descriptors[start : start + RANK]
+            rows = np.zeros((RANK, _padded(self.width)))
+            rows[: len(block), : self.width] = scale * block
+            product = np.empty((RANK, self.dimension))
+            times_bytes(rows, self.matrix, product)
+            yield product
+
+
+Projector = Identity | Subspace | Lift
+"""Takes rows of length `width` to rows of length `dimension`."""
 
 
 class Projection(Settings):
@@ -25,53 +117,15 @@ class Projection(Settings):
     dimension: int = Field(2048, ge=2, le=16384, description="dimension of z (lift and pca)")
     seed: int = Field(0, ge=0, description="seed of the lift's random matrix")
 
-    def fit(self, descriptors: Float[np.ndarray, "refs dim"]) -> "Projector":
+    def fit(self, descriptors: Float[np.ndarray, "refs dim"]) -> Projector:
         """The projector for descriptors like these; only pca looks at their values."""
         width = descriptors.shape[1]
         if self.kind == "identity":
-            return Projector(np.zeros(width), np.eye(width), rectified=False)
+            return Identity(width)
         if self.kind == "pca":
             return principal(descriptors, self.dimension)
-        return Projector(np.zeros(width), _lift(self.seed, width, self.dimension), rectified=True)
+        return Lift.seeded(self.seed, width, self.dimension)
 
 
-@dataclass(frozen=True, slots=True)
-class Projector:
-    """z = (d − mean) · matrix, rectified for a lift."""
-
-    mean: Float[np.ndarray, " dim"]
-    matrix: Float[np.ndarray, "dim out"]
-    rectified: bool
-
-    @property
-    def dimension(self) -> int:
-        """The length of z."""
-        return self.matrix.shape[1]
-
-    def __call__(self, descriptors: Float[np.ndarray, "k dim"]) -> Float[np.ndarray, "k out"]:
-        """Project rows."""
-        projected = (descriptors - self.mean) @ self.matrix
-        return np.maximum(projected, 0.0, out=projected) if self.rectified else projected
-
-
-def principal(descriptors: Float[np.ndarray, "refs dim"], dimension: int) -> Projector:
-    """The principal subspace, at most as wide as the data allow, scaled to a mean ‖z‖² of 1."""
-    mean = descriptors.mean(axis=0)
-    _, spread, axes = np.linalg.svd(descriptors - mean, full_matrices=False)
-    # Below this a direction is rounding, also where all descriptors are equal because the robot was parked.
-    kept = min(dimension, int(np.count_nonzero(spread > _ROUNDING * np.linalg.norm(descriptors))))
-    if not kept:
-        return Projector(mean, axes[:1].T, rectified=False)
-    energy = float(np.sum(spread[:kept] ** 2)) / len(descriptors)
-    return Projector(mean, axes[:kept].T / np.sqrt(energy), rectified=False)
-
-
-def _lift(seed: int, width: int, dimension: int) -> Float[np.ndarray, "dim out"]:
-    """Uniform entries of variance 2 / dimension, so that E‖max(0, dR)‖² = 1 for a unit d.
-
-    They are made from the generator's raw integers, whose stream is fixed by PCG64's definition. NumPy does not
-    promise that for its distributions, and a seed must mean the same matrix in every map ever saved.
-    """
-    raw = np.random.PCG64(seed).random_raw(width * dimension)
-    uniform = (raw >> np.uint64(11)) * 2.0**-53
-    return ((2.0 * uniform - 1.0) * np.sqrt(6.0 / dimension)).reshape(width, dimension)
+def _padded(width: int) -> int:
+    return -(-width // _FOUR) * _FOUR
