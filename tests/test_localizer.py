@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import tmapr
-from tmapr.artifacts.arrays import digest
+from tmapr.artifacts.arrays import digest, load_arrays, save_arrays
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.percepts import Recording
 from tmapr.config import dump_toml
 from tmapr.evaluation.progressive import localize
-from tmapr.exceptions import InputError
+from tmapr.exceptions import InputError, StateError
 from tmapr.experiment import Experiment
 from tmapr.gating import Gating
 from tmapr.labels import Labels, Teacher
@@ -205,6 +205,8 @@ UNUSABLE = {
     "an infinite descriptor": lambda percept: replace(percept, descriptor=np.full(DIM, np.inf)),
     "a zero descriptor": lambda percept: replace(percept, descriptor=np.zeros(DIM)),
     "NaN for a position": lambda percept: replace(percept, position=np.array([np.nan, 0.0])),
+    "NaN for a heading": lambda percept: replace(percept, heading=float("nan")),
+    "a position beyond the Earth": lambda percept: replace(percept, position=np.array([1e300, 0.0])),
     "an infinite position": lambda percept: replace(percept, position=np.array([0.0, np.inf])),
 }
 unusable = pytest.mark.parametrize("spoilt", UNUSABLE.values(), ids=UNUSABLE.keys())
@@ -477,3 +479,60 @@ def test_mapping_again_removes_the_state_of_the_old_map(tracked, environment, ru
     tracked.save(run)
     environment.save(run / "map.npz")
     assert not (run / "state.npz").exists()
+
+
+@unusable
+def test_an_unusable_frame_is_not_taught(spoilt, environment, stream):
+    localizer = build(System(places=PLACES, gating=GATING, labels=Labels(mode="truth", delay=0)), environment)
+    assert localizer.teach(localizer.observe(spoilt(stream.percepts[0])), stream.truth[0]) == []
+
+
+def test_a_stamp_that_no_file_could_hold_is_refused(tracked, stream):
+    with pytest.raises(InputError, match="nanoseconds since the epoch in 64 bits"):
+        tracked.observe(replace(stream.percepts[30], stamp=2**70))
+
+
+@pytest.mark.parametrize("interval", [0.5, 1.0, 3.0])
+def test_without_apr_a_slow_camera_recovers_from_a_wrong_accept_too(interval, localizer, stream):
+    every = max(1, round(interval / 0.1))
+    slow = without_apr(stream).percepts[::every][: RECOVERY + 4]
+    truth = stream.truth[::every]
+    wrong = localizer.observe(misled(slow[0], localizer.memory, FAR))
+    assert error(wrong, truth[0]) > 30.0
+    reasons = [localizer.observe(percept).verdict.reason for percept in slow[1:]]
+    assert {Reason.ACCEPTED, Reason.RELOCALIZED} & set(reasons[: RECOVERY + 1])
+
+
+def spoilt_state(tracked, run, change, **header):
+    """The state of a run with some of its arrays or its header changed."""
+    tracked.save(run)
+    found, arrays = load_arrays(run / "state.npz", "state", 1)
+    change(arrays)
+    save_arrays(run / "state.npz", replace(found, **header), arrays)
+    return lambda: resume(SYSTEM, Map.load(run / "map.npz", SYSTEM), run / "state.npz")
+
+
+def set_nan(name):
+    def change(arrays):
+        arrays[name] = arrays[name] * np.nan
+
+    return change
+
+
+@pytest.mark.parametrize("name", ["track.belief.mean", "classifier.ridge.weights", "classifier.ridge.tiles"])
+def test_a_state_with_numbers_that_are_not_finite_is_an_error_with_advice(name, tracked, run):
+    resumed = spoilt_state(tracked, run, set_nan(name))
+    with pytest.raises(StateError, match=rf"state\.npz: {name} holds numbers that are not finite; go back"):
+        resumed()
+
+
+@pytest.mark.parametrize("name", ["track.dissenters", "classifier.grid.cells", "labels.held", "classifier.ridge.tiles"])
+def test_a_state_that_lacks_an_array_is_refused(name, tracked, run):
+    resumed = spoilt_state(tracked, run, lambda arrays: arrays.pop(name))
+    with pytest.raises(InputError, match=r"state\.npz: its arrays do not fit together"):
+        resumed()
+
+
+def test_a_state_learned_with_other_settings_is_refused(tracked, run):
+    with pytest.raises(InputError, match="belongs to another map"):
+        spoilt_state(tracked, run, lambda arrays: None, settings="0" * 64)()

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,12 @@ from jaxtyping import Float
 from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
 from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Correction, Fusion
-from tmapr.gating import Gating, History, Sighting
+from tmapr.gating import Gating
 from tmapr.labels import Teacher
 from tmapr.places.classifier import Classifier
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
+from tmapr.track import Track
 from tmapr.types import Belief, Candidate, Estimate, Frame, Lesson, Percept, Reason, Verdict
 
 STATE_KIND, STATE_VERSION = "state", 1
@@ -53,9 +54,7 @@ class Localizer:
         self._stages = stages
         self._teacher = teacher
         self._perceive = perceive
-        self._belief: Belief | None = None
-        self._history = History()
-        self._correction: Correction | None = None
+        self._track = Track()
 
     def step(self, frame: Frame) -> Estimate:
         """Localize a camera frame."""
@@ -65,8 +64,9 @@ class Localizer:
 
     def observe(self, percept: Percept) -> Estimate:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
-        if self._belief and percept.stamp <= self._belief.stamp:
-            return self._unmoved(percept, self._belief)
+        last = self._track.belief
+        if last and percept.stamp <= last.stamp:
+            return self._unmoved(percept, last)
         belief = self._predict(percept.stamp)
         if percept.fault or self._invalid(percept):
             return self._conclude(belief, percept, None, Verdict(Reason.FAULTY_FRAME))
@@ -74,8 +74,7 @@ class Localizer:
         scores = self.classifier.predict(percept.descriptor) if stages.retrieval.mode == "places" else None
         leverage = scores.leverage if scores else None
         found = stages.retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood)
-        candidate, verdict = stages.gating.judge(found, percept, belief, self._history, leverage)
-        self._history = stages.gating.remember(self._history, candidate, percept, belief, verdict)
+        candidate, verdict = stages.gating.judge(found, percept, belief, self._track.history, leverage)
         return self._conclude(belief, percept, candidate, verdict, leverage)
 
     def learn(self, percept: Percept, position: Float[np.ndarray, "2"]) -> Lesson:
@@ -92,12 +91,11 @@ class Localizer:
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
-        self._belief = self._stages.fusion.start(stamp, np.asarray(position, dtype=float), deviation)
-        self._history, self._correction = History(), None
+        self._track = Track(self._stages.fusion.start(stamp, np.asarray(position, dtype=float), deviation))
 
     def _predict(self, stamp: int) -> Belief:
-        if self._belief:
-            return self._stages.fusion.predict(self._belief, stamp)
+        if self._track.belief:
+            return self._stages.fusion.predict(self._track.belief, stamp)
         # Nobody said where we are: somewhere on the map.
         center = self.memory.positions.mean(axis=0)
         spread = float(np.hypot(*self.memory.positions.std(axis=0)))
@@ -111,23 +109,25 @@ class Localizer:
         verdict: Verdict,
         leverage: float | None = None,
     ) -> Estimate:
-        fusion = self._stages.fusion
+        fusion, gating = self._stages.fusion, self._stages.gating
+        history = gating.remember(self._track.history, candidate, percept, belief, verdict)
+        correction = self._track.correction
         apr_used = percept.position is not None and verdict.reason is not Reason.FAULTY_FRAME
         if percept.position is not None and apr_used:
             belief = fusion.correct_apr(belief, percept.position)
         if candidate and verdict.accepted:
             if verdict.reason is Reason.RELOCALIZED:
-                belief = fusion.relocalize(belief, candidate.position, self._stages.gating.max_innovation)
+                belief = fusion.relocalize(belief, candidate.position, gating.max_innovation)
             belief = fusion.correct_reference(belief, candidate.position, verdict.confidence or 0.0)
-            self._correction = Correction(belief.stamp, belief.position)
-        self._belief = belief
-        status = fusion.status(belief, apr_used, self._correction)
+            correction = Correction(belief.stamp, belief.position)
+        self._track = Track(belief, history, correction)
+        status = fusion.status(belief, apr_used, correction)
         return Estimate(belief, percept, candidate, verdict, status, leverage)
 
     def _unmoved(self, percept: Percept, belief: Belief) -> Estimate:
         repeated = percept.stamp == belief.stamp
         verdict = Verdict(Reason.REPEATED_STAMP if repeated else Reason.OLDER_STAMP)
-        status = self._stages.fusion.status(belief, False, self._correction)
+        status = self._stages.fusion.status(belief, False, self._track.correction)
         return Estimate(belief, percept, None, verdict, status)
 
     def _invalid(self, percept: Percept) -> bool:
@@ -156,28 +156,11 @@ class Localizer:
         save_arrays(path, header, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that changes: A_t, labels still due, the belief and the gates' memory."""
-        arrays = put("classifier.", self.classifier.arrays()) | put("labels.", self._teacher.arrays())
-        if self._belief:
-            arrays |= put("belief.", _arrays_of(self._belief))
-        for name, sighting in (("accepted.", self._history.accepted), ("dissent.", self._history.dissent)):
-            arrays |= put(name, _arrays_of(sighting)) if sighting else {}
-        arrays["dissenters"] = np.array(self._history.dissenters)
-        return arrays | (put("correction.", _arrays_of(self._correction)) if self._correction else {})
+        """Everything that changes: A_t, labels still due, the track."""
+        learned, due = self.classifier.arrays(), self._teacher.arrays()
+        return put("classifier.", learned) | put("labels.", due) | put("track.", self._track.arrays())
 
     def restore(self, arrays: Arrays) -> None:
         """Continue from where `arrays` were taken; the classifier is given at construction."""
         self._teacher.restore(take(arrays, "labels."))
-        belief, correction = take(arrays, "belief."), take(arrays, "correction.")
-        accepted, dissent = take(arrays, "accepted."), take(arrays, "dissent.")
-        self._belief = Belief(int(belief["stamp"]), belief["mean"], belief["covariance"]) if belief else None
-        self._correction = Correction(int(correction["stamp"]), correction["position"]) if correction else None
-        self._history = History(_sighting(accepted), _sighting(dissent), int(arrays["dissenters"]))
-
-
-def _arrays_of(value: Belief | Sighting | Correction) -> dict[str, np.ndarray]:
-    return {name: np.array(field) for name, field in asdict(value).items() if field is not None}
-
-
-def _sighting(arrays: Arrays) -> Sighting | None:
-    return Sighting(int(arrays["stamp"]), arrays["position"], arrays.get("estimate")) if arrays else None
+        self._track = Track.from_arrays(take(arrays, "track."))
