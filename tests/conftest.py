@@ -1,5 +1,6 @@
 """Shapes and types in annotations are promises: here, and only here, every call of the package is checked."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from jaxtyping import install_import_hook
@@ -18,3 +19,32 @@ import pytest  # noqa: E402
 def rng() -> np.random.Generator:
     """A seeded generator, new for every test."""
     return np.random.default_rng(20260210)
+
+
+@pytest.fixture(scope="session")
+def write_block() -> Callable[[Path, float], None]:
+    """Writes a made-up block's experiment file, block.toml, and its percepts under runs/block."""
+    from tmapr.artifacts.run import RunFolder
+    from tmapr.config import settings_digest
+    from tmapr.experiment import Perception
+    from tmapr.simulation.demo import recordings
+
+    def write(home: Path, size: float) -> None:
+        (home / "block.toml").write_text(BLOCK)
+        for recording in recordings(seed=5, size=size):
+            recording.save(RunFolder(home / "runs/block").percepts(recording.sequence), settings_digest(Perception()))
+
+    return write
+
+
+BLOCK = """
+name = "block"
+[data]
+reference = "noon"
+adapt = ["dusk"]
+test = ["night"]
+[places]
+projection = { dimension = 64 }
+[gating]
+min_similarity = 0.4
+"""

@@ -16,30 +16,17 @@ from tmapr.cli.main import run as tmapr
 from tmapr.config import settings_digest
 from tmapr.exceptions import InputError, StateError
 from tmapr.experiment import Perception, load
-from tmapr.simulation.demo import recordings
 from tmapr.types import CoordinateFrame, Fault, Frame, Lesson, Reason
 
 PERCEPTION = settings_digest(Perception())
-EXPERIMENT = """
-name = "block"
-[data]
-reference = "noon"
-adapt = ["dusk"]
-test = ["night"]
-[places]
-projection = { dimension = 64 }
-[gating]
-min_similarity = 0.4
-"""
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(tmp_path_factory, write_block):
     """A run folder in which everything went well, beside its experiment file."""
     home = tmp_path_factory.mktemp("finished")
-    (home / "block.toml").write_text(EXPERIMENT)
-    for recording in recordings(seed=5, size=60.0):
-        recording.save(RunFolder(home / "run").percepts(recording.sequence), PERCEPTION)
+    write_block(home, size=60.0)
+    (home / "runs/block").rename(home / "run")
     for verb in ("map", "run"):
         assert command(verb, str(home / "block.toml"), "--run", str(home / "run"), "--quiet") == 0
     assert command("evaluate", str(home / "run"), "--quiet") == 0

@@ -9,24 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import load_estimates
-from tmapr.config import settings_digest
-from tmapr.experiment import Perception
-from tmapr.simulation.demo import recordings
 
 ROOT = Path(__file__).parents[2]
-EXPERIMENT = """
-name = "block"
-[data]
-reference = "noon"
-adapt = ["dusk"]
-test = ["night"]
-[places]
-projection = { dimension = 64 }
-[gating]
-min_similarity = 0.4
-"""
 
 
 def tmapr(*arguments, cwd):
@@ -35,11 +20,9 @@ def tmapr(*arguments, cwd):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
+def home(tmp_path_factory, write_block):
     home = tmp_path_factory.mktemp("home")
-    (home / "block.toml").write_text(EXPERIMENT)
-    for recording in recordings(seed=5, size=100.0):
-        recording.save(RunFolder(home / "runs/block").percepts(recording.sequence), settings_digest(Perception()))
+    write_block(home, size=100.0)
     assert tmapr("map", "block.toml", cwd=home).returncode == 0
     return home
 
