@@ -1,5 +1,6 @@
 """Settings survive the way to a file and back, and every mistake in one gets a line of its own."""
 
+import json
 import re
 import tomllib
 from enum import Enum
@@ -19,6 +20,12 @@ from tmapr.labels import Labels
 from tmapr.places.classifier import Places
 from tmapr.places.projection import Projection
 from tmapr.retrieval.search import Retrieval
+
+
+def read(model, text):
+    """Settings from the text of a file, as `load_settings` reads them."""
+    return model.model_validate_json(json.dumps(tomllib.loads(text)))
+
 
 DEFAULTS = Experiment()
 CHANGED = Experiment(
@@ -76,7 +83,7 @@ SWITCHED = Whole(part=Part(on=False, weather=Weather.WET, often=(True, False)))
 
 
 def test_switches_and_choices_read_back_equal():
-    assert Whole.model_validate(tomllib.loads(dump_toml(SWITCHED))) == SWITCHED
+    assert read(Whole, dump_toml(SWITCHED)) == SWITCHED
 
 
 def test_switches_and_choices_can_be_overridden():
@@ -95,14 +102,14 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 )
 def test_every_number_reads_back_to_the_last_bit(bounds, ridge):
     settings = Experiment(gating=Gating(bounds=bounds), places=Places(ridge=ridge))
-    assert Experiment.model_validate(tomllib.loads(dump_toml(settings))) == settings
+    assert read(Experiment, dump_toml(settings)) == settings
 
 
 @budget(max_examples=50, deadline=None, derandomize=True)
 @given(root=st.text(st.characters(exclude_categories=["Cs"])))
 def test_every_text_reads_back(root):
     settings = Experiment(data=Data(root=root))
-    assert Experiment.model_validate(tomllib.loads(dump_toml(settings))) == settings
+    assert read(Experiment, dump_toml(settings)) == settings
 
 
 def test_a_value_that_is_none_is_written_as_a_comment():
@@ -278,3 +285,39 @@ def test_the_digest_does_not_depend_on_the_order_of_the_file(experiment):
 def test_the_digest_tells_any_change(override):
     changed = load_settings(Experiment, overrides=[override])
     assert settings_digest(changed) != settings_digest(DEFAULTS)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ('places.cell="15"', "places.cell: input should be a valid number, got '15'"),
+        ("labels.delay=true", "labels.delay: input should be a valid integer, got True"),
+        ("labels.delay=1.0", "labels.delay: input should be a valid integer, got 1.0"),
+        ("data.root=3", "data.root: input should be a valid string, got 3"),
+        ("gating.bounds=[1.0, 0.0, 0.0, 5.0]", "bounds must be x_min, y_min, x_max, y_max with min not above max"),
+        ("name=..", "name: string should match pattern"),
+        ("places.cell=1979-05-27", "places.cell: input should be a valid number, got '1979-05-27'"),
+    ],
+)
+def test_a_value_of_another_type_is_not_bent_into_shape(override, message):
+    with pytest.raises(InputError) as refusal:
+        load_settings(Experiment, overrides=[override])
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize("root", ["/data/ms2", "~/ms2", "../ms2", "./ms2"])
+def test_a_path_needs_no_quotes(root):
+    assert load_settings(Experiment, overrides=[f"data.root={root}"]).data.root == root
+
+
+def test_the_order_of_extensions_does_not_matter():
+    one, other = (
+        load_settings(Experiment, overrides=[f"places.use={text}"])
+        for text in ('["mixture", "unscented"]', '["unscented", "mixture", "mixture"]')
+    )
+    assert settings_digest(one) == settings_digest(other)
+
+
+def test_an_override_is_one_line():
+    with pytest.raises(InputError, match="give one setting per --set, on one line"):
+        load_settings(Experiment, overrides=["labels.delay=1\nname=2"])

@@ -1,6 +1,7 @@
 """From a TOML file and `--set` overrides to settings, with one clear line for every mistake."""
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -23,7 +24,8 @@ def load_settings(model: type[Model], path: Path | None = None, overrides: Itera
     for override in overrides:
         _apply(tree, override)
     try:
-        return model.model_validate(tree)
+        # By way of JSON, where a list may become a tuple although types are strict.
+        return model.model_validate_json(json.dumps(tree, default=str))
     except ValidationError as error:
         line = f"{path or 'settings'}: {_explain(model, error.errors()[0])}"
         raise InputError(" ".join(line.split())) from None
