@@ -536,3 +536,12 @@ def test_a_state_that_lacks_an_array_is_refused(name, tracked, run):
 def test_a_state_learned_with_other_settings_is_refused(tracked, run):
     with pytest.raises(InputError, match="belongs to another map"):
         spoilt_state(tracked, run, lambda arrays: None, settings="0" * 64)()
+
+
+def test_a_map_that_cannot_be_written_leaves_the_old_map_and_its_state(tracked, run):
+    tracked.save(run)
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    broken = replace(make_map(SYSTEM, traverse(5)), fitted={"a": np.array([object()])})
+    with pytest.raises(ValueError, match="Object arrays"):
+        broken.save(run / "map.npz")
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before

@@ -19,7 +19,7 @@ from tmapr.places.classifier import Classifier
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
 from tmapr.track import Track
-from tmapr.types import Belief, Candidate, Estimate, Frame, Lesson, Percept, Reason, Verdict
+from tmapr.types import Belief, Candidate, Estimate, Fault, Frame, Lesson, Percept, Reason, Verdict
 
 STATE_KIND, STATE_VERSION = "state", 1
 _UNIT_TOLERANCE = 1e-2
@@ -64,6 +64,8 @@ class Localizer:
 
     def observe(self, percept: Percept) -> Estimate:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
+        if not -_LATEST <= percept.stamp <= _LATEST:
+            raise InputError(f"percept at {percept.stamp}: the stamp must be nanoseconds since the epoch in 64 bits")
         last = self._track.belief
         if last and percept.stamp <= last.stamp:
             return self._unmoved(percept, last)
@@ -80,7 +82,8 @@ class Localizer:
     def learn(self, percept: Percept, position: Float[np.ndarray, "2"]) -> Lesson:
         """Adapt A_t to a percept whose position is known, now or long after it was seen."""
         if percept.fault or self._invalid(percept):
-            raise InputError(f"percept at {percept.stamp}: a faulty frame ({percept.fault}) cannot be learned from")
+            fault = percept.fault or Fault.INVALID
+            raise InputError(f"percept at {percept.stamp}: a faulty frame ({fault}) cannot be learned from")
         if not np.isfinite(position).all():
             raise InputError(f"percept at {percept.stamp}: its label {position.tolist()} is not finite")
         return self.classifier.learn(percept.descriptor, np.asarray(position, dtype=float))
@@ -141,8 +144,6 @@ class Localizer:
         length = float(np.linalg.norm(descriptor))
         if length > 0 and np.isfinite(length) and abs(length - 1) > _UNIT_TOLERANCE:
             raise InputError(f"percept at {percept.stamp}: its descriptor has length {length:g}, it must be 1")
-        if not -_LATEST <= percept.stamp <= _LATEST:
-            raise InputError(f"percept at {percept.stamp}: the stamp must be nanoseconds since the epoch in 64 bits")
         pose = np.array([*(() if percept.position is None else percept.position), percept.heading or 0.0])
         # A comparison with NaN is False, so this also finds what is not a number.
         return length == 0 or not np.isfinite(length) or not bool((np.abs(pose) < _FARTHEST).all())

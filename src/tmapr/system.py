@@ -49,15 +49,15 @@ class Map:
         return Classifier.from_arrays(self.places, self.fitted, self.initial)
 
     def save(self, path: Path) -> None:
-        """Write map.npz. The state of an earlier map beside it goes first: it is of no use with this one."""
-        path.with_name("state.npz").unlink(missing_ok=True)
+        """Write map.npz. The state of an earlier map beside it goes: it is of no use with this one."""
         notes = {
             "digest": self.digest,
             "places": self.places.model_dump(mode="json"),
             "frame": asdict(self.frame),
             "references": len(self.memory),
         }
-        save_arrays(path, Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), notes), _contents(self))
+        header = Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), notes)
+        save_arrays(path, header, _contents(self), retiring=path.with_name("state.npz"))
 
     @classmethod
     def load(cls, path: Path, system: System) -> "Map":

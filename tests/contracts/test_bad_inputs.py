@@ -63,6 +63,14 @@ def edit(old, new):
     return spoil
 
 
+def edit_run(old, new):
+    def spoil(home):
+        path = home / "run/experiment.toml"
+        path.write_text(path.read_text().replace(old, new, 1))
+
+    return spoil
+
+
 def cache(change):
     """Replace the percepts of the reference by something else."""
 
@@ -200,6 +208,8 @@ REFUSED = [
     ("positions of another kind", remade("night", elsewhere), RUN, "the map's in CoordinateFrame(kind='local'"),
     ("a negative delay", nothing, (*RUN, "--label-delay", "-1"), "labels.delay: input should be greater than or equal"),
     ("no run to evaluate", nothing, ("evaluate", "nowhere"), "nowhere/experiment.toml: no such experiment file"),
+    ("an interrupted run", remove("run/provenance.json"), EVALUATE, "run: holds no finished run"),
+    ("settings changed since the run", edit_run("0.4", "0.3"), EVALUATE, "has changed since its estimates were made"),
     ("a damaged provenance", overwrite("run/provenance.json", "{"), EVALUATE, "provenance.json: is not JSON"),
     ("an unknown reason", bad_cell, EVALUATE, "reason cannot be 'approved'"),
     ("a test without truth", remade("night", without_truth), EVALUATE, "night: no frame has a true position"),

@@ -39,7 +39,7 @@ class Header:
     made_by: str = ""
 
 
-def save_arrays(path: Path, header: Header, arrays: Arrays) -> None:
+def save_arrays(path: Path, header: Header, arrays: Arrays, retiring: Path | None = None) -> None:
     """Write atomically and flushed: after a kill the old or the new file is there, whole."""
     described = {
         "kind": header.kind,
@@ -49,7 +49,7 @@ def save_arrays(path: Path, header: Header, arrays: Arrays) -> None:
         "notes": header.notes,
         "arrays": list(arrays),
     }
-    with replacing(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+    with replacing(path, retiring) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         _write(archive, stream, _HEADER, np.array(json.dumps(described, sort_keys=True)))
         for name, array in arrays.items():
             _write(archive, stream, name, np.asarray(array))

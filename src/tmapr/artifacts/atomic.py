@@ -12,8 +12,12 @@ _ABANDONED_AFTER = 3600.0
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path`; on success flush it to disk and rename it over `path`."""
+def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside `path`; on success flush it to disk and rename it over `path`.
+
+    `retiring` is a file that makes no sense beside the new content. It goes just before the rename: a failure while
+    writing loses nothing, and the two are never seen together.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
@@ -24,6 +28,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             stream.flush()
             os.fsync(stream.fileno())
         partial.chmod(0o644)
+        if retiring:
+            retiring.unlink(missing_ok=True)
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)

@@ -38,5 +38,5 @@ def demo(
     )
     map_experiment(experiment, folder, watching("mapping", quiet=False))
     run_experiment(experiment, folder, watching("localizing", quiet=False))
-    print_errors(assess(folder, planar=False))
+    print_errors(assess(folder))
     typer.echo(f"everything is in {out}; the estimates: {folder.estimates(TEST)}")

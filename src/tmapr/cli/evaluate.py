@@ -23,9 +23,10 @@ def evaluate(
 ) -> None:
     """Compare a run with the recorded truth: write errors.json and print its table."""
     from tmapr.artifacts.run import RunFolder
+    from tmapr.evaluation.alignment import fit_planar
     from tmapr.evaluation.assessment import assess
 
-    errors = assess(RunFolder(run), planar=align is PostHoc.PLANAR)
+    errors = assess(RunFolder(run), fit_planar if align is PostHoc.PLANAR else None)
     if not quiet:
         print_errors(errors)
 

@@ -1,7 +1,7 @@
 """From a run's estimates and recorded truth to errors.json."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder, load_json, save_json
 from tmapr.artifacts.trajectory import Column, EstimateTable, load_estimates
-from tmapr.config import load_settings
-from tmapr.evaluation.alignment import fit_planar
+from tmapr.config import load_settings, settings_digest
+from tmapr.evaluation.alignment import PlanarTransform
 from tmapr.evaluation.errors import ErrorSummary, consistency, count_jumps, position_errors, reference_speed
 from tmapr.evaluation.loops import correct_candidates, opportunities, score_loops
 from tmapr.evaluation.running import load_recording
@@ -21,11 +21,18 @@ from tmapr.experiment import Experiment
 from tmapr.retrieval.memory import Memory
 from tmapr.system import Map
 
+Fit = Callable[[Float[np.ndarray, "n 2"], Float[np.ndarray, "n 2"]], PlanarTransform]
+"""Brings a whole trajectory nearest to the truth."""
 
-def assess(folder: RunFolder, planar: bool) -> dict[str, Any]:
-    """Evaluate every test sequence of a run and write errors.json; `planar` fits each trajectory to the truth first."""
+
+def assess(folder: RunFolder, fit: Fit | None = None) -> dict[str, Any]:
+    """Evaluate every test sequence of a run and write errors.json; with a `fit`, after fitting each trajectory."""
     experiment = load_settings(Experiment, folder.experiment)
+    if not folder.provenance.exists():
+        raise InputError(f"{folder.path}: holds no finished run; make one with `tmapr run EXPERIMENT`")
     provenance = load_json(folder.provenance)
+    if provenance["settings_sha256"] != settings_digest(experiment):
+        raise InputError(f"{folder.experiment}: has changed since its estimates were made; run `tmapr run` again")
     environment = Map.load(folder.map, experiment.system)
     if provenance["map"] != environment.digest:
         raise InputError(f"{folder.path}: its estimates were made with another map; run `tmapr run` again")
@@ -35,11 +42,11 @@ def assess(folder: RunFolder, planar: bool) -> dict[str, Any]:
         recording = load_recording(experiment, folder, name)
         if not np.array_equal(table.stamps, recording.stamps):
             raise InputError(f"{folder.estimates(name)}: its frames are not those of the percepts; run again")
-        results = _sequence(table, recording, environment.memory, experiment.gating.min_similarity, planar)
+        results = _sequence(table, recording, environment.memory, experiment.gating.min_similarity, fit)
         tests[name] = results | provenance["sequences"][name]
     errors = {
         "test": tests,
-        "alignment": "planar" if planar else provenance["alignment"],
+        "alignment": "planar" if fit else provenance["alignment"],
         "labels": provenance["labels"],
         "frame": asdict(environment.frame),
         "settings_sha256": provenance["settings_sha256"],
@@ -49,7 +56,7 @@ def assess(folder: RunFolder, planar: bool) -> dict[str, Any]:
 
 
 def _sequence(
-    table: EstimateTable, recording: Recording, memory: Memory, threshold: float, planar: bool
+    table: EstimateTable, recording: Recording, memory: Memory, threshold: float, fit: Fit | None
 ) -> dict[str, Any]:
     known, truth = recording.known, recording.truth
     if not known.any():
@@ -60,9 +67,9 @@ def _sequence(
     honesty = consistency(table.positions[known] - truth[known], table.covariances[known])
     return {
         "frames": len(known),
-        "apr": _errors(table.apr_positions, recording, planar),
-        "retrieval": _errors(table.reference_positions, recording, planar=False),
-        "fused": _errors(everywhere, recording, planar),
+        "apr": _errors(table.apr_positions, recording, fit),
+        "retrieval": _errors(table.reference_positions, recording),
+        "fused": _errors(everywhere, recording, fit),
         "loops": _loops(table, recording, memory, threshold),
         "reasons": _counts(table.reasons),
         "status": _counts(table.statuses),
@@ -74,13 +81,13 @@ def _sequence(
     }
 
 
-def _errors(column: Column, recording: Recording, planar: bool) -> dict[str, float] | None:
+def _errors(column: Column, recording: Recording, fit: Fit | None = None) -> dict[str, float] | None:
     both = column.known & recording.known
     if not both.any():
         return None
     estimated, truth = column.values[both], recording.truth[both]
-    if planar:
-        estimated = fit_planar(estimated, truth)(estimated)
+    if fit:
+        estimated = fit(estimated, truth)(estimated)
     return asdict(ErrorSummary.of(position_errors(estimated, truth)))
 
 

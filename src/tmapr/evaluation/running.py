@@ -41,7 +41,9 @@ def run_experiment(experiment: Experiment, folder: RunFolder, watch: Watch = ite
     environment = Map.load(folder.map, system)
     adaptation = [_matching(experiment, folder, name, environment) for name in experiment.data.adapt]
     tests = [_matching(experiment, folder, name, environment) for name in experiment.data.test]
-    folder.errors.unlink(missing_ok=True)
+    # Without provenance nobody mistakes the estimates of an interrupted run for those of the last whole one.
+    for made in (folder.errors, folder.provenance):
+        made.unlink(missing_ok=True)
     localizer = build(system, environment)
     for recording in adaptation:
         adapt(localizer, recording, watch(range(len(recording))))
