@@ -323,3 +323,15 @@ def test_a_threshold_cannot_be_chosen_from_nothing():
 def test_a_precision_outside_its_range_is_refused(precision):
     with pytest.raises(ValueError, match=f"got {precision}"):
         threshold_for_precision(np.ones(1), np.ones(1, dtype=bool), precision)
+
+
+@pytest.mark.parametrize(("apr", "kept"), [(0.0, True), (53.9, True), (54.1, False)])
+def test_a_pose_is_believed_up_to_its_limit_beyond_the_beliefs_ellipse(apr, kept):
+    gates = Gating(max_apr_error=50.0)
+    admitted = gates.admit(percept(apr), believed())
+    assert (admitted.position is not None) is kept
+
+
+def test_a_percept_without_a_pose_is_admitted_as_it_is():
+    given = percept(None)
+    assert GATES.admit(given, believed()) is given

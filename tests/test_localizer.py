@@ -373,6 +373,26 @@ def test_a_wrong_start_is_soon_overruled(motion, strip, localizer, stream):
     assert max(errors[2 * RECOVERY + 5 :]) < 10.0
 
 
+@motions
+def test_after_a_wrong_start_nobody_is_certain_and_wrong(motion, localizer, stream):
+    recording = motion(stream, 40, 40)
+    localizer.start_at(recording.percepts[0].stamp, FAR, 2.0)
+    estimates = [localizer.observe(percept) for percept in recording.percepts[1:]]
+    for estimate, truth in zip(estimates, recording.truth[1:], strict=True):
+        lost = error(estimate, truth) > 3 * max(estimate.belief.semi_axis, 5.0)
+        assert not (lost and estimate.status is Status.LOCALIZED)
+        assert np.hypot(*estimate.belief.mean[2:]) < 40.0
+    assert estimates[-1].status is Status.LOCALIZED
+
+
+def test_one_absurd_pose_does_not_move_the_estimate(tracked, stream):
+    believed = tracked.observe(stream.percepts[30])
+    absurd = replace(stream.percepts[31], position=stream.truth[31] + 500.0)
+    estimate = tracked.observe(absurd)
+    assert error(estimate, believed.position) < 2.0
+    assert estimate.percept is absurd
+
+
 def test_a_start_is_where_somebody_said(localizer, stream):
     localizer.start_at(stream.percepts[0].stamp, FAR, 2.0)
     estimate = localizer.observe(replace(stream.percepts[1], fault=Fault.FROZEN))

@@ -51,6 +51,9 @@ class Gating(Settings):
     min_support: float = Field(0.0, ge=0, le=1, description="local support a candidate must have")
     min_margin: float = Field(0.0, ge=0, description="score margin a candidate must have, deviations")
     max_innovation: float = Field(20.0, gt=0, description="τ_p: distance to the pose head's position, metres")
+    max_apr_error: float = Field(
+        50.0, gt=0, description="beyond the belief's ellipse by more, the pose head's position is not believed, metres"
+    )
     confidence_floor: float = Field(0.1, gt=0, le=1, description="c_min: smallest factor of the confidence")
     max_jump: float = Field(10.0, gt=0, description="allowed beyond the displacement since the last accept, metres")
     max_speed: float = Field(20.0, gt=0, description="top speed, bounds the displacement without a pose head, m/s")
@@ -65,6 +68,17 @@ class Gating(Settings):
         if bounds and not (bounds[0] <= bounds[2] and bounds[1] <= bounds[3]):
             raise ValueError("bounds must be x_min, y_min, x_max, y_max with min not above max")
         return bounds
+
+    def admit(self, percept: Percept, belief: Belief) -> Percept:
+        """The percept without its position if that lies absurdly far from the belief.
+
+        A filter that takes such a position for a measurement is thrown there at hundreds of metres per second and calls
+        itself certain. If it is the belief that is wrong, the candidates soon overrule it, as without a pose head.
+        """
+        if percept.position is None:
+            return percept
+        believable = _distance(percept.position, belief.position) <= self.max_apr_error + belief.semi_axis
+        return percept if believable else replace(percept, position=None)
 
     def judge(
         self,

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -76,8 +76,9 @@ class Localizer:
         scores = self.classifier.predict(percept.descriptor) if stages.retrieval.mode == "places" else None
         leverage = scores.leverage if scores else None
         found = stages.retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood)
-        candidate, verdict = stages.gating.judge(found, percept, belief, self._track.history, leverage)
-        return self._conclude(belief, percept, candidate, verdict, leverage)
+        admitted = stages.gating.admit(percept, belief)
+        candidate, verdict = stages.gating.judge(found, admitted, belief, self._track.history, leverage)
+        return replace(self._conclude(belief, admitted, candidate, verdict, leverage), percept=percept)
 
     def learn(self, percept: Percept, position: Float[np.ndarray, "2"]) -> Lesson:
         """Adapt A_t to a percept whose position is known, now or long after it was seen."""
