@@ -553,9 +553,35 @@ def test_a_state_that_lacks_an_array_is_refused(name, tracked, run):
         resumed()
 
 
-def test_a_state_learned_with_other_settings_is_refused(tracked, run):
+def test_a_state_is_not_resumed_with_other_settings_than_its_maps(tracked, environment, run):
+    tracked.save(run)
+    other = System(places=PLACES.model_copy(update={"ridge": 3.0}), gating=GATING)
     with pytest.raises(InputError, match="belongs to another map"):
-        spoilt_state(tracked, run, lambda arrays: None, settings="0" * 64)()
+        resume(other, environment, run / "state.npz")
+
+
+def older_map(run, change):
+    """The map of a run as a version with other settings would have written it."""
+    header, arrays = load_arrays(run / "map.npz", "map", 1)
+    change(header.notes["places"])
+    save_arrays(run / "map.npz", replace(header, settings="0" * 64), arrays)
+
+
+def test_a_map_from_before_a_setting_existed_is_read_with_its_default(run):
+    older_map(run, lambda places: (places.pop("weight"), places["mixture"].pop("novelty")))
+    assert len(Map.load(run / "map.npz", SYSTEM).memory)
+
+
+def test_a_map_that_lacks_a_setting_now_changed_is_refused(run):
+    older_map(run, lambda places: places.pop("weight"))
+    with pytest.raises(InputError, match=r"places\.weight = 1\.7 \(now 1\.0\)"):
+        Map.load(run / "map.npz", System(places=PLACES.model_copy(update={"weight": 1.0})))
+
+
+def test_a_map_with_a_setting_nobody_knows_is_refused(run):
+    older_map(run, lambda places: places.update(forgetting=0.9))
+    with pytest.raises(InputError, match=r"this version does not know its places\.forgetting"):
+        Map.load(run / "map.npz", SYSTEM)
 
 
 def test_a_map_that_cannot_be_written_leaves_the_old_map_and_its_state(tracked, run):

@@ -1,11 +1,12 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from tmapr.artifacts.arrays import Header, digest, load_arrays, put, save_arrays, take
 from tmapr.artifacts.percepts import Recording
@@ -63,9 +64,11 @@ class Map:
     def load(cls, path: Path, system: System) -> "Map":
         """Read map.npz; one made with other places settings is refused with what differs."""
         header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, mapped=MAPPED)
-        if header.settings != settings_digest(system.places):
-            changed = _differences(header.notes["places"], system.places.model_dump(mode="json"), "places")
-            raise InputError(f"{path}: was mapped with {'; '.join(changed)}; run `tmapr map` again")
+        # Compared by value, not by digest, which would change with every setting that a later version adds.
+        old, new = _places_of(path, header).model_dump(mode="json"), system.places.model_dump(mode="json")
+        if old != new:
+            changed = "; ".join(_differences(old, new, "places"))
+            raise InputError(f"{path}: was mapped with {changed}; run `tmapr map` again")
         frame = header.notes["frame"]
         return cls(
             Memory.from_arrays(take(arrays, "memory."), system.retrieval.probes),
@@ -112,7 +115,7 @@ def build(system: System, environment: Map, classifier: Classifier | None = None
 def resume(system: System, environment: Map, state: Path) -> Localizer:
     """A localizer that continues from a saved state, bit for bit."""
     header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION)
-    if header.notes.get("map") != environment.digest or header.settings != settings_digest(system.places):
+    if header.notes.get("map") != environment.digest or system.places != environment.places:
         raise InputError(f"{state}: belongs to another map; run `tmapr run` again, or remove it to start from A₀")
     broken = [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]
     if broken:
@@ -131,8 +134,16 @@ def _contents(environment: Map) -> dict[str, np.ndarray]:
     return memory | put("fitted.", environment.fitted) | put("initial.", environment.initial)
 
 
+def _places_of(path: Path, header: Header) -> Places:
+    """The settings a map was made with; one that a later version added has its default."""
+    try:
+        return Places.model_validate_json(json.dumps(header.notes["places"]))
+    except ValidationError as error:
+        name = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise InputError(f"{path}: this version does not know its places.{name}; run `tmapr map` again") from None
+
+
 def _differences(old: object, new: object, path: str) -> list[str]:
     if isinstance(old, dict) and isinstance(new, dict):
-        keys = [*old, *(key for key in new if key not in old)]
-        return [line for key in keys for line in _differences(old.get(key), new.get(key), f"{path}.{key}")]
+        return [line for key in new for line in _differences(old[key], new[key], f"{path}.{key}")]
     return [] if old == new else [f"{path} = {old} (now {new})"]

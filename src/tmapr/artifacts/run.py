@@ -1,5 +1,6 @@
 """The run folder: where everything that an experiment makes is kept, and under which name."""
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,11 @@ class RunFolder:
     def trajectory(self, sequence: str) -> Path:
         """A sequence's estimates for evo."""
         return self.path / "estimates" / f"{_file_name(sequence)}.tum"
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes; unlike that of settings it stays when a later version knows more of them."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def save_json(path: Path, content: dict[str, Any]) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from tmapr.artifacts.percepts import Recording
-from tmapr.artifacts.run import RunFolder, load_json, save_json
+from tmapr.artifacts.run import RunFolder, file_digest, load_json, save_json
 from tmapr.artifacts.trajectory import Column, EstimateTable, load_estimates
-from tmapr.config import load_settings, settings_digest
+from tmapr.config import load_settings
 from tmapr.evaluation.alignment import PlanarTransform
 from tmapr.evaluation.errors import ErrorSummary, consistency, count_jumps, position_errors, reference_speed
 from tmapr.evaluation.loops import correct_candidates, opportunities, score_loops
@@ -31,7 +31,7 @@ def assess(folder: RunFolder, fit: Fit | None = None) -> dict[str, Any]:
     if not folder.provenance.exists():
         raise InputError(f"{folder.path}: holds no finished run; make one with `tmapr run EXPERIMENT`")
     provenance = load_json(folder.provenance)
-    if provenance["settings_sha256"] != settings_digest(experiment):
+    if provenance["experiment_sha256"] != file_digest(folder.experiment):
         raise InputError(f"{folder.experiment}: has changed since its estimates were made; run `tmapr run` again")
     environment = Map.load(folder.map, experiment.system)
     if provenance["map"] != environment.digest:

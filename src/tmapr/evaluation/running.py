@@ -10,7 +10,7 @@ import numpy as np
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.percepts import Recording
-from tmapr.artifacts.run import RunFolder, save_json
+from tmapr.artifacts.run import RunFolder, file_digest, save_json
 from tmapr.artifacts.trajectory import save_estimates
 from tmapr.config import dump_toml, settings_digest
 from tmapr.evaluation.alignment import PlanarTransform, fit_planar
@@ -42,8 +42,8 @@ def run_experiment(experiment: Experiment, folder: RunFolder, watch: Watch = ite
     adaptation = [_matching(experiment, folder, name, environment) for name in experiment.data.adapt]
     tests = [_matching(experiment, folder, name, environment) for name in experiment.data.test]
     # Without provenance nobody mistakes the estimates of an interrupted run for those of the last whole one.
-    for made in (folder.errors, folder.provenance):
-        made.unlink(missing_ok=True)
+    for stale in (folder.errors, folder.provenance):
+        stale.unlink(missing_ok=True)
     localizer = build(system, environment)
     for recording in adaptation:
         adapt(localizer, recording, watch(range(len(recording))))
@@ -56,7 +56,8 @@ def run_experiment(experiment: Experiment, folder: RunFolder, watch: Watch = ite
         save_estimates(folder.estimates(name), folder.trajectory(name), progress.estimates, progress.learned.tolist())
         timings[name] = _timings(progress)
     write_text(folder.experiment, dump_toml(experiment))
-    save_json(folder.provenance, _provenance(experiment, environment) | {"sequences": timings})
+    made = {"experiment_sha256": file_digest(folder.experiment), "sequences": timings}
+    save_json(folder.provenance, _provenance(experiment, environment) | made)
 
 
 def load_recording(experiment: Experiment, folder: RunFolder, sequence: str) -> Recording:
