@@ -130,3 +130,11 @@ def test_a_reference_that_never_changes_does_not_blow_up_other_descriptors(rng):
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     still = np.repeat(rows[:1], 7, axis=0)
     assert np.abs(principal(still, 8)(rows)).max() < 10
+
+
+def test_a_long_traverse_is_sampled_and_still_gives_its_subspace(rng):
+    descriptors = traverse(rng, 5000, rank=3)
+    expected = PCA(3).fit(descriptors).components_
+    found = principal(descriptors, 3).axes.T
+    cosines = np.abs(np.sum(unit(found) * expected, axis=1))
+    assert cosines.min() > 0.99

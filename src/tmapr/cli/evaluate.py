@@ -33,17 +33,31 @@ def evaluate(
 
 def print_errors(errors: dict[str, Any]) -> None:
     """The figures of errors.json, with what a reader must know to trust them."""
-    from rich.box import SIMPLE
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("sequence", "frames", "track", "RMSE m", "mean m", "median m", "jumps", box=SIMPLE)
+    table = Table(
+        "sequence", "frames", "track", "RMSE m", "mean m", "median m", "jumps", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
     for name, entry in errors["test"].items():
         for track in ("apr", "retrieval", "fused"):
             figures = entry[track]
             cells = [f"{figures[key]:.2f}" for key in ("rmse", "mean", "median")] if figures else ["–"] * 3
             table.add_row(name, str(entry["frames"]), track, *cells, _cell(entry["jumps"].get(track)))
-    loops = Table("sequence", "prec.", "recall", "F1", "dec. rec.", "accepted", "NEES", "in 95 %", "p95 ms", box=SIMPLE)
+    loops = Table(
+        "sequence",
+        "prec.",
+        "recall",
+        "F1",
+        "d-recall",
+        "accepted",
+        "NEES",
+        "in95%",
+        "p95 ms",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     for name, entry in errors["test"].items():
         scores = [_cell(entry["loops"][key]) for key in ("precision", "recall", "f1", "decision_recall", "accepted")]
         honesty = [f"{entry['nees']['mean']:.2f}", f"{entry['nees']['coverage95']:.3f}"]

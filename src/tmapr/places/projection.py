@@ -17,6 +17,7 @@ from tmapr.places.lift import VARIANCE, times_bytes
 from tmapr.places.triangle import RANK
 
 _ROUNDING = 1e-10
+_ENOUGH_ROWS = 2000
 _FOUR = 4
 
 
@@ -59,7 +60,12 @@ class Subspace:
 
 
 def principal(descriptors: Float[np.ndarray, "refs dim"], dimension: int) -> Subspace:
-    """The principal subspace, at most as wide as the data allow, scaled to a mean ‖z‖² of 1."""
+    """The principal subspace, at most as wide as the data allow, scaled to a mean ‖z‖² of 1.
+
+    A long traverse is sampled evenly: the axes are known long before ten thousand frames are decomposed.
+    """
+    kept_rows = min(len(descriptors), _ENOUGH_ROWS)
+    descriptors = descriptors[np.linspace(0, len(descriptors) - 1, kept_rows).astype(int)]
     mean = descriptors.mean(axis=0)
     _, spread, axes = np.linalg.svd(descriptors - mean, full_matrices=False)
     # Below this a direction is rounding, also where all descriptors are equal because the robot was parked.
