@@ -185,7 +185,7 @@ class Trial:
 def threshold(found: Found, half: slice) -> float:
     """For the precision target, or, where the half never reaches it, for the best precision it has."""
     similarity, correct = found.similarity[half], found.correct[half]
-    for target in (PRECISION, *np.arange(PRECISION, 0.0, -0.05)):
+    for target in np.arange(PRECISION, 0.0, -0.05):
         try:
             return threshold_for_precision(similarity, correct, float(target)).value
         except InputError:

@@ -116,16 +116,16 @@ class Localizer:
         fusion, gating = self._stages.fusion, self._stages.gating
         history = gating.remember(self._track.history, candidate, percept, belief, verdict)
         correction = self._track.correction
-        apr_used = percept.position is not None and verdict.reason is not Reason.FAULTY_FRAME
-        if percept.position is not None and apr_used:
-            belief = fusion.correct_apr(belief, percept.position)
+        pose = None if verdict.reason is Reason.FAULTY_FRAME else percept.position
+        if pose is not None:
+            belief = fusion.correct_apr(belief, pose)
         if candidate and verdict.accepted:
             if verdict.reason is Reason.RELOCALIZED:
                 belief = fusion.relocalize(belief, candidate.position, gating.max_innovation)
             belief = fusion.correct_reference(belief, candidate.position, verdict.confidence or 0.0)
             correction = Correction(belief.stamp, belief.position)
         self._track = Track(belief, history, correction)
-        status = fusion.status(belief, apr_used, correction)
+        status = fusion.status(belief, pose is not None, correction)
         return Estimate(belief, percept, candidate, verdict, status, leverage)
 
     def _unmoved(self, percept: Percept, belief: Belief) -> Estimate:

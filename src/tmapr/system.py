@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -69,13 +69,12 @@ class Map:
         if old != new:
             changed = "; ".join(_differences(old, new, "places"))
             raise InputError(f"{path}: was mapped with {changed}; run `tmapr map` again")
-        frame = header.notes["frame"]
         return cls(
             Memory.from_arrays(take(arrays, "memory."), system.retrieval.probes),
             take(arrays, "fitted."),
             take(arrays, "initial."),
             system.places,
-            CoordinateFrame(frame["kind"], frame["zone"], tuple(frame["origin"])),
+            CoordinateFrame.from_notes(header.notes["frame"]),
             header.notes["digest"],
         )
 
@@ -102,7 +101,7 @@ def make_map(system: System, reference: Recording, watch: Watch = iter) -> Map:
         probes=system.retrieval.probes,
     )
     made = Map(memory, classifier.fitted_arrays(), classifier.arrays(), system.places, reference.frame, "")
-    return Map(memory, made.fitted, made.initial, system.places, reference.frame, digest(_contents(made)))
+    return replace(made, digest=digest(_contents(made)))
 
 
 def build(system: System, environment: Map, classifier: Classifier | None = None) -> Localizer:

@@ -54,19 +54,11 @@ def command(*arguments):
     return 0
 
 
-def edit(old, new):
+def edit(old, new, name="block.toml"):
     def spoil(home):
-        text = (home / "block.toml").read_text()
+        text = (home / name).read_text()
         assert old in text
-        (home / "block.toml").write_text(text.replace(old, new))
-
-    return spoil
-
-
-def edit_run(old, new):
-    def spoil(home):
-        path = home / "run/experiment.toml"
-        path.write_text(path.read_text().replace(old, new, 1))
+        (home / name).write_text(text.replace(old, new, 1))
 
     return spoil
 
@@ -209,7 +201,8 @@ REFUSED = [
     ("a negative delay", nothing, (*RUN, "--label-delay", "-1"), "labels.delay: input should be greater than or equal"),
     ("no run to evaluate", nothing, ("evaluate", "nowhere"), "nowhere/experiment.toml: no such experiment file"),
     ("an interrupted run", remove("run/provenance.json"), EVALUATE, "run: holds no finished run"),
-    ("settings changed since the run", edit_run("0.4", "0.3"), EVALUATE, "has changed since its estimates were made"),
+    ("settings changed since the run", edit("0.4", "0.3", "run/experiment.toml"),
+     EVALUATE, "has changed since its estimates were made"),
     ("a damaged provenance", overwrite("run/provenance.json", "{"), EVALUATE, "provenance.json: is not JSON"),
     ("an unknown reason", bad_cell, EVALUATE, "reason cannot be 'approved'"),
     ("a test without truth", remade("night", without_truth), EVALUATE, "night: no frame has a true position"),

@@ -61,20 +61,7 @@ class Recording:
             "faults": np.asarray(faults or [""] * count),
         }
         _check(sequence, given)
-        faulty = [Fault(name) if name else None for name in given["faults"].tolist()]
-        descriptors = _unit(sequence, given["descriptors"].astype(float), faulty)
-        poses, angles, recorded = given["positions"], given["headings"], given["truth"]
-        percepts = tuple(
-            Percept(
-                int(stamps[row]),
-                descriptors[row],
-                None if np.isnan(poses[row]).any() else poses[row],
-                None if np.isnan(angles[row]) else float(angles[row]),
-                faulty[row],
-            )
-            for row in range(count)
-        )
-        return cls(sequence, percepts, recorded, ~np.isnan(recorded).any(axis=1), frame)
+        return _assembled(sequence, given, frame)
 
     def save(self, path: Path, settings: str) -> None:
         """Write the cache; `settings` is the digest of the perception settings that made it."""
@@ -104,17 +91,8 @@ class Recording:
         if missing:
             raise InputError(f"{path}: has no array {sorted(missing)[0]!r}; make it again")
         _check(str(path), arrays)
-        frame = header.notes.get("frame", {})
-        return cls.from_arrays(
-            str(header.notes.get("sequence", path.stem)),
-            arrays["stamps"],
-            arrays["descriptors"],
-            truth=arrays["truth"],
-            positions=arrays["positions"],
-            headings=arrays["headings"],
-            faults=arrays["faults"].tolist(),
-            frame=CoordinateFrame(frame.get("kind", "local"), frame.get("zone"), tuple(frame.get("origin", ()))),
-        )
+        sequence = str(header.notes.get("sequence", path.stem))
+        return _assembled(sequence, arrays, CoordinateFrame.from_notes(header.notes.get("frame", {})))
 
 
 # Name, kinds of number or text, axes beside the frames.
@@ -146,6 +124,24 @@ def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
     unknown = sorted(set(arrays["faults"].tolist()) - {"", *Fault})
     if unknown:
         raise InputError(f"{where}: {unknown[0]!r} is no fault; known are {', '.join(Fault)}")
+
+
+def _assembled(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFrame) -> Recording:
+    """A recording from arrays that were checked."""
+    faults = [Fault(name) if name else None for name in arrays["faults"].tolist()]
+    descriptors = _unit(sequence, arrays["descriptors"].astype(float), faults)
+    poses, angles, truth = (arrays[name].astype(float) for name in ("positions", "headings", "truth"))
+    percepts = tuple(
+        Percept(
+            stamp,
+            descriptors[row],
+            None if np.isnan(poses[row]).any() else poses[row],
+            None if np.isnan(angles[row]) else float(angles[row]),
+            faults[row],
+        )
+        for row, stamp in enumerate(arrays["stamps"].tolist())
+    )
+    return Recording(sequence, percepts, truth, ~np.isnan(truth).any(axis=1), frame)
 
 
 def _unit(

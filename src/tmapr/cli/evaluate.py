@@ -1,24 +1,16 @@
 """`tmapr evaluate`: errors.json and its table."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from tmapr.cli.options import Quiet
 
 
-class PostHoc(StrEnum):
-    """What a whole trajectory is fitted to after the run."""
-
-    NONE = "none"
-    PLANAR = "planar"
-
-
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="the run folder")],
-    align: Annotated[PostHoc, typer.Option(help="fit trajectories to the truth first: none | planar")] = PostHoc.NONE,
+    align: Annotated[Literal["none", "planar"], typer.Option(help="fit trajectories to the truth first")] = "none",
     quiet: Quiet = False,
 ) -> None:
     """Compare a run with the recorded truth: write errors.json and print its table."""
@@ -26,7 +18,7 @@ def evaluate(
     from tmapr.evaluation.alignment import fit_planar
     from tmapr.evaluation.assessment import assess
 
-    errors = assess(RunFolder(run), fit_planar if align is PostHoc.PLANAR else None)
+    errors = assess(RunFolder(run), fit_planar if align == "planar" else None)
     if not quiet:
         print_errors(errors)
 
@@ -37,27 +29,14 @@ def print_errors(errors: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(
-        "sequence", "frames", "track", "RMSE m", "mean m", "median m", "jumps", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
+    style: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+    table = Table("sequence", "frames", "track", "RMSE m", "mean m", "median m", "jumps", **style)
     for name, entry in errors["test"].items():
         for track in ("apr", "retrieval", "fused"):
             figures = entry[track]
             cells = [f"{figures[key]:.2f}" for key in ("rmse", "mean", "median")] if figures else ["–"] * 3
             table.add_row(name, str(entry["frames"]), track, *cells, _cell(entry["jumps"].get(track)))
-    loops = Table(
-        "sequence",
-        "prec.",
-        "recall",
-        "F1",
-        "d-recall",
-        "accepted",
-        "NEES",
-        "in95%",
-        "p95 ms",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
+    loops = Table("sequence", "prec.", "recall", "F1", "d-recall", "accepted", "NEES", "in95%", "p95 ms", **style)
     for name, entry in errors["test"].items():
         scores = [_cell(entry["loops"][key]) for key in ("precision", "recall", "f1", "decision_recall", "accepted")]
         honesty = [f"{entry['nees']['mean']:.2f}", f"{entry['nees']['coverage95']:.3f}"]

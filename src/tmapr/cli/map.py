@@ -14,5 +14,5 @@ def map_reference(
     settings, folder = opened(experiment, overrides or [], run)
     environment = map_experiment(settings, folder, watching("mapping", quiet))
     if not quiet:
-        places = len(environment.classifier().grid)
-        typer.echo(f"{folder.map}: {len(environment.memory)} references in {places} places")
+        memory = environment.memory
+        typer.echo(f"{folder.map}: {len(memory)} references in {memory.place_count} places")

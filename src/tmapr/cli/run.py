@@ -1,34 +1,19 @@
 """`tmapr run`: adapt with labels, then localize the test sequences."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from tmapr.cli.options import ExperimentFile, Overrides, Quiet, RunOption, opened, watching
 
 
-class Learn(StrEnum):
-    """What the test sequences are learned from."""
-
-    OFF = "off"
-    FUSED = "fused"
-    TRUTH = "truth"
-
-
-class Align(StrEnum):
-    """What the pose head is fitted to before fusion."""
-
-    NONE = "none"
-    ADAPT = "adapt"
-    ORACLE = "oracle"
-
-
 def run(
     experiment: ExperimentFile,
-    learn: Annotated[Learn | None, typer.Option(help="learn on the test sequences: off | fused | truth")] = None,
+    learn: Annotated[Literal["off", "fused", "truth"] | None, typer.Option(help="learn on the test sequences")] = None,
     label_delay: Annotated[int | None, typer.Option(help="frames by which true labels are late")] = None,
-    align_apr: Annotated[Align | None, typer.Option(help="fit the pose head first: none | adapt | oracle")] = None,
+    align_apr: Annotated[
+        Literal["none", "adapt", "oracle"] | None, typer.Option(help="fit the pose head first")
+    ] = None,
     overrides: Overrides = None,
     run: RunOption = None,
     quiet: Quiet = False,

@@ -5,7 +5,7 @@ gathering rows (18 × slower, measured). Descriptors are float32, as on disk, an
 cosine of unit vectors is then good to 1e-7, far below what any gate resolves.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,8 +35,7 @@ class Memory:
 
     def rows_of(self, places: Iterable[int]) -> Int[np.ndarray, " rows"]:
         """The rows that belong to the given places; a place without references contributes none."""
-        known = [place for place in places if place < len(self.offsets) - 1]
-        ranges = [np.arange(self.offsets[place], self.offsets[place + 1]) for place in known]
+        ranges = [np.arange(start, stop) for start, stop in self._slices(places)]
         return np.concatenate(ranges) if ranges else np.zeros(0, dtype=np.int64)
 
     def similarities(
@@ -46,13 +45,22 @@ class Memory:
         query = descriptor.astype(np.float32)
         if places is None:
             return (self.descriptors @ query).astype(float)
-        bounds = [self.offsets[place : place + 2] for place in places if place < len(self.offsets) - 1]
-        parts = [self.descriptors[start:stop] @ query for start, stop in bounds]
+        parts = [self.descriptors[start:stop] @ query for start, stop in self._slices(places)]
         return np.concatenate(parts).astype(float) if parts else np.zeros(0)
 
     def background(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " probes"]:
         """Cosine with a fixed, evenly spread sample of the traverse: what a wrong reference looks like."""
         return (self.probe_descriptors @ descriptor.astype(np.float32)).astype(float)
+
+    @property
+    def place_count(self) -> int:
+        """How many places the traverse entered; later ones have no references."""
+        return len(self.offsets) - 1
+
+    def _slices(self, places: Iterable[int]) -> Iterator[tuple[int, int]]:
+        for place in places:
+            if place < self.place_count:
+                yield int(self.offsets[place]), int(self.offsets[place + 1])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that `from_arrays` needs."""
