@@ -16,8 +16,11 @@ test-long: lint
 
 bench: $(READY)
 	$(BIN)/python benchmarks/update.py
+	$(BIN)/python benchmarks/image.py
+	$(BIN)/python benchmarks/perception.py
 
 real: $(READY)
+	$(BIN)/python benchmarks/real_images.py
 	$(BIN)/python benchmarks/real_descriptors.py
 
 lint: $(READY)

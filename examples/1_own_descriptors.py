@@ -13,10 +13,10 @@ import numpy as np
 import tmapr
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import settings_digest
 from tmapr.evaluation.running import map_experiment
 from tmapr.experiment import Data, Experiment
 from tmapr.gating import Gating
+from tmapr.perception.settings import Perception
 
 
 def traverse(name: str, noise: float, rng: np.random.Generator) -> Recording:
@@ -33,13 +33,14 @@ def main() -> None:
     experiment = Experiment(
         name="own",
         data=Data(reference="morning", test=("evening",)),
+        perception=Perception(encoder="own"),
         gating=Gating(min_similarity=0.5),
     )
     with TemporaryDirectory() as directory:
         # 2. The reference traverse becomes a map.
         folder = RunFolder(Path(directory))
         morning = traverse("morning", 0.1, rng)
-        morning.save(folder.percepts("morning"), settings_digest(experiment.perception))
+        morning.save(folder.percepts("morning"))
         map_experiment(experiment, folder)
 
         # 3. Load it and localize another traverse, frame by frame.

@@ -16,6 +16,7 @@ from tmapr.experiment import Experiment
 from tmapr.gating import Gating
 from tmapr.labels import Labels, Teacher
 from tmapr.localizer import Localizer, Stages
+from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
@@ -134,6 +135,7 @@ def restarted(localizer, system, run):
 
 
 # Thirty frames around the frozen shutter, so that labels are held, missing and due.
+OWN = Perception(encoder="own")
 ROWS = range(210, 240)
 LABELS = {
     "off": Labels(),
@@ -166,7 +168,7 @@ def test_the_stream_of_that_comparison_does_teach(labels, environment, stream):
 
 
 def test_a_run_folder_is_all_that_loading_needs(tracked, stream, run):
-    write_text(run / "experiment.toml", dump_toml(Experiment(places=PLACES, gating=GATING)))
+    write_text(run / "experiment.toml", dump_toml(Experiment(perception=OWN, places=PLACES, gating=GATING)))
     tracked.save(run)
     again = tmapr.load(run)
     left, right = again.observe(stream.percepts[30]), tracked.observe(stream.percepts[30])
@@ -174,7 +176,7 @@ def test_a_run_folder_is_all_that_loading_needs(tracked, stream, run):
 
 
 def test_a_run_folder_without_a_state_starts_from_the_map(environment, run):
-    write_text(run / "experiment.toml", dump_toml(Experiment(places=PLACES, gating=GATING)))
+    write_text(run / "experiment.toml", dump_toml(Experiment(perception=OWN, places=PLACES, gating=GATING)))
     assert digest(tmapr.load(run).arrays()) == digest(build(SYSTEM, environment).arrays())
 
 
@@ -415,7 +417,7 @@ def frame(stream, row):
 
 
 def test_a_camera_frame_without_perception_is_refused(localizer, stream):
-    with pytest.raises(InputError, match="has no perception"):
+    with pytest.raises(InputError, match="own percepts; give them to `observe`"):
         localizer.step(frame(stream, 0))
 
 

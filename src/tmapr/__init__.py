@@ -9,8 +9,9 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 
-def load(directory: "str | Path") -> "Localizer":
-    """The localizer of a run folder: its map, what it learned, every setting."""
+def load(directory: "str | Path", device: str = "auto") -> "Localizer":
+    """The localizer of a run folder: its map, what it learned, its perception, every setting."""
     from tmapr.experiment import load as load_run  # NumPy, numba and pydantic only when a map is used
+    from tmapr.perception.opening import open_perceiver
 
-    return load_run(directory)
+    return load_run(directory, lambda settings: open_perceiver(settings, device))

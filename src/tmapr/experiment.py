@@ -1,5 +1,7 @@
 """The root of an experiment file: which sequences play which role, and every setting of the system."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +13,8 @@ from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Fusion
 from tmapr.gating import Gating
 from tmapr.labels import Labels
-from tmapr.localizer import Localizer
+from tmapr.localizer import Localizer, Perceive
+from tmapr.perception.settings import OWN, Perception
 from tmapr.places.classifier import Places
 from tmapr.retrieval.search import Retrieval
 from tmapr.system import Map, System, build, resume
@@ -42,12 +45,6 @@ class Data(Settings):
         return self
 
 
-class Perception(Settings):
-    """What turns images into percepts."""
-
-    encoder: str = Field("default", description='"default", or a checkpoint file of a known layout')
-
-
 class Experiment(Settings):
     """Everything that an experiment file can say."""
 
@@ -75,11 +72,27 @@ class Experiment(Settings):
         )
 
 
-def load(directory: str | Path) -> Localizer:
-    """The localizer of a run folder: its map, what it learned, every setting."""
+Opener = Callable[[Perception], Perceive]
+"""Opens the perceiver that settings ask for."""
+
+
+def load(directory: str | Path, opener: Opener | None = None) -> Localizer:
+    """The localizer of a run folder: its map, what it learned, every setting; `opener` gives it eyes."""
     folder = RunFolder(Path(directory))
     if not folder.map.exists():
         raise InputError(f"{directory}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
-    system = load_settings(Experiment, folder.experiment).system
-    environment = Map.load(folder.map, system)
-    return resume(system, environment, folder.state) if folder.state.exists() else build(system, environment)
+    experiment = load_settings(Experiment, folder.experiment)
+    environment = Map.load(folder.map, experiment.system)
+    experiment.perception.refuse_others(str(folder.map), environment.origin)
+    perceive = _when_needed(opener, experiment.perception) if opener else None
+    if folder.state.exists():
+        return resume(experiment.system, environment, folder.state, perceive)
+    return build(experiment.system, environment, perceive=perceive)
+
+
+def _when_needed(opener: Opener, settings: Perception) -> Perceive | None:
+    """Opens with the first frame: a program that has percepts of its own need not wait for a network."""
+    if settings.encoder == OWN:
+        return None
+    opened = cache(lambda: opener(settings))
+    return lambda frame: opened()(frame)

@@ -22,6 +22,7 @@ from tmapr.track import Track
 from tmapr.types import Belief, Candidate, Estimate, Fault, Frame, Lesson, Percept, Reason, Verdict
 
 STATE_KIND, STATE_VERSION = "state", 1
+Perceive = Callable[[Frame], Percept]
 _UNIT_TOLERANCE = 1e-2
 _FARTHEST = 1e8  # metres: more than around the Earth is no position
 _LATEST = 2**63 - 1
@@ -47,7 +48,7 @@ class Localizer:
         memory: Memory,
         classifier: Classifier,
         teacher: Teacher,
-        perceive: Callable[[Frame], Percept] | None = None,
+        perceive: Perceive | None = None,
     ) -> None:
         self.memory = memory
         self.classifier = classifier
@@ -59,7 +60,7 @@ class Localizer:
     def step(self, frame: Frame) -> Estimate:
         """Localize a camera frame."""
         if self._perceive is None:
-            raise InputError("this map has no perception; give `observe` percepts, or load a map that has it")
+            raise InputError("this map was made from a program's own percepts; give them to `observe`")
         return self.observe(self._perceive(frame))
 
     def observe(self, percept: Percept) -> Estimate:

@@ -9,13 +9,13 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from tmapr.artifacts.arrays import Header, digest, load_arrays, put, save_arrays, take
-from tmapr.artifacts.percepts import Recording
-from tmapr.config import Settings, settings_digest
+from tmapr.artifacts.percepts import OWN, Origin, Recording
+from tmapr.config import Settings, differences, settings_digest
 from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.gating import Gating
 from tmapr.labels import Labels, Teacher
-from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Stages
+from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Perceive, Stages
 from tmapr.places.classifier import Classifier, Places
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
@@ -44,6 +44,7 @@ class Map:
     places: Places
     frame: CoordinateFrame
     digest: str
+    origin: Origin = OWN
 
     def classifier(self) -> Classifier:
         """A fresh A₀."""
@@ -56,6 +57,7 @@ class Map:
             "places": self.places.model_dump(mode="json"),
             "frame": asdict(self.frame),
             "references": len(self.memory),
+            "perception": asdict(self.origin),
         }
         header = Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), notes)
         save_arrays(path, header, _contents(self), retiring=path.with_name("state.npz"))
@@ -67,7 +69,7 @@ class Map:
         # Compared by value, not by digest, which would change with every setting that a later version adds.
         old, new = _places_of(path, header).model_dump(mode="json"), system.places.model_dump(mode="json")
         if old != new:
-            changed = "; ".join(_differences(old, new, "places"))
+            changed = "; ".join(differences(old, new, "places"))
             raise InputError(f"{path}: was mapped with {changed}; run `tmapr map` again")
         return cls(
             Memory.from_arrays(take(arrays, "memory."), system.retrieval.probes),
@@ -76,6 +78,7 @@ class Map:
             system.places,
             CoordinateFrame.from_notes(header.notes["frame"]),
             header.notes["digest"],
+            Origin.from_notes(header.notes.get("perception", {})),
         )
 
 
@@ -100,18 +103,21 @@ def make_map(system: System, reference: Recording, watch: Watch = iter) -> Map:
         frames=np.array(usable),
         probes=system.retrieval.probes,
     )
-    made = Map(memory, classifier.fitted_arrays(), classifier.arrays(), system.places, reference.frame, "")
+    fitted, initial = classifier.fitted_arrays(), classifier.arrays()
+    made = Map(memory, fitted, initial, system.places, reference.frame, "", reference.origin)
     return replace(made, digest=digest(_contents(made)))
 
 
-def build(system: System, environment: Map, classifier: Classifier | None = None) -> Localizer:
+def build(
+    system: System, environment: Map, classifier: Classifier | None = None, perceive: Perceive | None = None
+) -> Localizer:
     """A localizer on a map, with what was learned so far or, by default, with A₀."""
     stages = Stages(system.retrieval, system.gating, system.fusion, environment.digest, settings_digest(system.places))
     teacher = Teacher(system.labels, dual_constraints="attenuation" in system.places.use)
-    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher)
+    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher, perceive)
 
 
-def resume(system: System, environment: Map, state: Path) -> Localizer:
+def resume(system: System, environment: Map, state: Path, perceive: Perceive | None = None) -> Localizer:
     """A localizer that continues from a saved state, bit for bit."""
     header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION)
     if header.notes.get("map") != environment.digest or system.places != environment.places:
@@ -121,7 +127,7 @@ def resume(system: System, environment: Map, state: Path) -> Localizer:
         raise StateError(f"{state}: {broken[0]} holds numbers that are not finite; go back to an earlier state")
     try:
         learned = Classifier.from_arrays(system.places, environment.fitted, take(arrays, "classifier."))
-        localizer = build(system, environment, learned)
+        localizer = build(system, environment, learned, perceive)
         localizer.restore(arrays)
     except (KeyError, ValueError, IndexError) as error:
         raise InputError(f"{state}: its arrays do not fit together ({error}); remove it to start from A₀") from None
@@ -140,9 +146,3 @@ def _places_of(path: Path, header: Header) -> Places:
     except ValidationError as error:
         name = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise InputError(f"{path}: this version does not know its places.{name}; run `tmapr map` again") from None
-
-
-def _differences(old: object, new: object, path: str) -> list[str]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        return [line for key in new for line in _differences(old[key], new[key], f"{path}.{key}")]
-    return [] if old == new else [f"{path} = {old} (now {new})"]

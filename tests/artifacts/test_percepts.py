@@ -1,10 +1,12 @@
 """Percept caches: a recording survives being written and read back; a bad one is refused by its row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
-from tmapr.artifacts.percepts import KIND, VERSION, Recording
+from tmapr.artifacts.percepts import KIND, VERSION, Origin, Recording
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame, Fault
 
@@ -39,8 +41,8 @@ def path(tmp_path):
 
 @pytest.fixture
 def again(recording, path):
-    recording.save(path, "5e77")
-    return Recording.load(path, "5e77")
+    recording.save(path)
+    return Recording.load(path)
 
 
 def test_stamps_read_back_to_the_nanosecond(recording, again):
@@ -84,7 +86,7 @@ def test_descriptors_keep_single_precision(recording, again):
 
 
 def test_writing_what_was_read_gives_the_same_percepts(again, path):
-    again.save(path, "5e77")
+    again.save(path)
     for before, after in zip(again.percepts, Recording.load(path).percepts, strict=True):
         # The second rounding to float32 starts from a vector scaled by 1 ± 1e-7.
         np.testing.assert_allclose(after.descriptor, before.descriptor, atol=1e-7)
@@ -108,13 +110,14 @@ def test_a_recording_may_hold_descriptors_alone(rng):
     assert all(percept.position is None and percept.heading is None for percept in recording.percepts)
 
 
-def test_other_perception_settings_are_refused_with_both_digests(again, path):
-    with pytest.raises(InputError, match=r"night__left\.npz: .*other perception settings \(5e77, now abcd\); encode"):
-        Recording.load(path, "abcd")
+def test_the_origin_reads_back(recording, path):
+    origin = Origin({"encoder": "a.pth", "size": [224, 224]}, {"encoder": "5e77"})
+    replace(recording, origin=origin).save(path)
+    assert Recording.load(path).origin == origin
 
 
-def test_without_a_digest_any_perception_settings_do(again, path):
-    assert len(Recording.load(path)) == FRAMES
+def test_percepts_of_a_program_have_no_origin(again):
+    assert again.origin == Origin()
 
 
 @pytest.fixture

@@ -13,12 +13,9 @@ from tmapr.artifacts.arrays import Header, save_arrays
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.cli.main import run as tmapr
-from tmapr.config import settings_digest
 from tmapr.exceptions import InputError, StateError
-from tmapr.experiment import Perception, load
+from tmapr.experiment import load
 from tmapr.types import CoordinateFrame, Fault, Frame, Lesson, Reason
-
-PERCEPTION = settings_digest(Perception())
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +109,7 @@ def remade(name, change):
 
     def spoil(home):
         path = RunFolder(home / "run").percepts(name)
-        change(Recording.load(path)).save(path, PERCEPTION)
+        change(Recording.load(path)).save(path)
 
     return spoil
 
@@ -187,7 +184,7 @@ REFUSED = [
     ("an npz without header", cache(lambda p: np.savez(p, a=1)), MAP, "noon.npz: has no header"),
     ("an npz of another kind", cache(resaved(kind="map")), MAP, "holds 'map', not 'percepts'"),
     ("an npz of another version", cache(resaved(version=9)), MAP, "percepts version 9, this program reads version 1"),
-    ("other perception settings", cache(resaved(settings="0" * 64)), MAP, "other perception settings (000000000000"),
+    ("percepts of unknown origin", edit('encoder = "own"', 'encoder = "default"'), MAP, "perception made it; set"),
     ("a missing array", cache(resaved(truth=None)), MAP, "has no array 'truth'"),
     ("arrays of different lengths", cache(resaved(headings=np.zeros(3))), MAP, "headings has 3 rows, stamps has"),
     ("no frames at all", remade("noon", lambda r: replace(r, percepts=(), truth=r.truth[:0], known=r.known[:0])),
@@ -278,7 +275,7 @@ MISTAKEN = [
     ("a descriptor that is not unit",
      lambda localizer, p: localizer.observe(replace(p, descriptor=3 * p.descriptor)), InputError, "has length 3, it"),
     ("a frame without perception",
-     lambda localizer, p: localizer.step(frame()), InputError, "this map has no perception"),
+     lambda localizer, p: localizer.step(frame()), InputError, "a program's own percepts; give"),
     ("a faulty frame as a lesson",
      lambda localizer, p: localizer.learn(replace(p, fault=Fault.FROZEN), np.zeros(2)), InputError, "be learned from"),
     ("a NaN label", lambda localizer, p: localizer.learn(p, np.array([0.0, np.nan])), InputError, "is not finite"),

@@ -16,6 +16,7 @@ from tmapr.artifacts.atomic import write_text
 from tmapr.config import dump_toml
 from tmapr.experiment import Experiment
 from tmapr.localizer import STATE_KIND, STATE_VERSION
+from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
@@ -23,7 +24,10 @@ from tmapr.simulation.percepts import CONDITIONS, World, record
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import make_map
 
-EXPERIMENT = Experiment(places=Places(projection=Projection(dimension=64), mixture=Mixture(dimension=8)))
+EXPERIMENT = Experiment(
+    perception=Perception(encoder="own"),
+    places=Places(projection=Projection(dimension=64), mixture=Mixture(dimension=8)),
+)
 
 # Importing and the first lesson take a second, so one process does both and forks a writer for every line it reads.
 WRITERS = """

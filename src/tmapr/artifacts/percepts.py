@@ -4,8 +4,12 @@
 after the descriptor runs anywhere. Anybody can write one from arrays with `Recording.from_arrays` and `save`.
 """
 
-from dataclasses import asdict, dataclass
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -20,6 +24,28 @@ _LOCAL = CoordinateFrame()
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Which perception made percepts: its settings and its files' digests. Empty: a program of somebody's own."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """Names the settings, whatever order they came in."""
+        text = json.dumps(dict(self.settings), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @classmethod
+    def from_notes(cls, notes: Mapping[str, Any]) -> "Origin":
+        """The origin that a file's notes tell."""
+        return cls(notes.get("settings", {}), notes.get("files", {}))
+
+
+OWN = Origin()
+
+
+@dataclass(frozen=True, slots=True)
 class Recording:
     """A sequence of percepts; `known` says where a true position was recorded."""
 
@@ -28,6 +54,7 @@ class Recording:
     truth: Float[np.ndarray, "frames 2"]
     known: Bool[np.ndarray, " frames"]
     frame: CoordinateFrame = _LOCAL
+    origin: Origin = OWN
 
     def __len__(self) -> int:
         return len(self.percepts)
@@ -63,8 +90,8 @@ class Recording:
         _check(sequence, given)
         return _assembled(sequence, given, frame)
 
-    def save(self, path: Path, settings: str) -> None:
-        """Write the cache; `settings` is the digest of the perception settings that made it."""
+    def save(self, path: Path) -> None:
+        """Write the cache."""
         nothing = np.full(2, np.nan)
         arrays = {
             "stamps": self.stamps,
@@ -74,25 +101,21 @@ class Recording:
             "faults": np.array([p.fault.value if p.fault else "" for p in self.percepts]),
             "truth": np.where(self.known[:, None], self.truth, np.nan),
         }
-        notes = {"sequence": self.sequence, "frame": asdict(self.frame)}
-        save_arrays(path, Header(KIND, VERSION, settings, notes), arrays)
+        notes = {"sequence": self.sequence, "frame": asdict(self.frame), "perception": asdict(self.origin)}
+        save_arrays(path, Header(KIND, VERSION, self.origin.digest, notes), arrays)
 
     @classmethod
-    def load(cls, path: str | Path, settings: str | None = None) -> "Recording":
-        """Read a cache; one made with other perception settings than `settings` is refused."""
+    def load(cls, path: str | Path) -> "Recording":
+        """Read a cache."""
         path = Path(path)
         header, arrays = load_arrays(path, KIND, VERSION)
-        if settings is not None and header.settings != settings:
-            raise InputError(
-                f"{path}: was made with other perception settings ({header.settings[:12]}, now {settings[:12]});"
-                " encode the sequence again"
-            )
         missing = set(_LAYOUT) - set(arrays)
         if missing:
             raise InputError(f"{path}: has no array {sorted(missing)[0]!r}; make it again")
         _check(str(path), arrays)
         sequence = str(header.notes.get("sequence", path.stem))
-        return _assembled(sequence, arrays, CoordinateFrame.from_notes(header.notes.get("frame", {})))
+        recording = _assembled(sequence, arrays, CoordinateFrame.from_notes(header.notes.get("frame", {})))
+        return replace(recording, origin=Origin.from_notes(header.notes.get("perception", {})))
 
 
 # Name, kinds of number or text, axes beside the frames.

@@ -56,7 +56,8 @@ class RunFolder:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes; unlike that of settings it stays when a later version knows more of them."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def save_json(path: Path, content: dict[str, Any]) -> None:

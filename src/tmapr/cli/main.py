@@ -8,8 +8,11 @@ import typer
 from tmapr.cli.config import config
 from tmapr.cli.demo import demo
 from tmapr.cli.evaluate import evaluate
+from tmapr.cli.export import export
 from tmapr.cli.map import map_reference
+from tmapr.cli.preview import preview
 from tmapr.cli.run import run as run_verb
+from tmapr.cli.weights import weights
 from tmapr.exceptions import TmaprError
 
 app = typer.Typer(
@@ -23,6 +26,9 @@ app.command("map")(map_reference)
 app.command("run")(run_verb)
 app.command()(evaluate)
 app.command()(config)
+app.command()(preview)
+app.add_typer(weights, name="weights")
+app.command()(export)
 
 
 def run() -> None:

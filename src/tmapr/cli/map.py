@@ -2,17 +2,23 @@
 
 import typer
 
-from tmapr.cli.options import ExperimentFile, Overrides, Quiet, RunOption, opened, watching
+from tmapr.cli.options import Device, ExperimentFile, Overrides, Quiet, RunOption, encoding, opened, watching
 
 
 def map_reference(
-    experiment: ExperimentFile, overrides: Overrides = None, run: RunOption = None, quiet: Quiet = False
+    experiment: ExperimentFile,
+    device: Device = "auto",
+    overrides: Overrides = None,
+    run: RunOption = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Map the reference traverse from its percepts."""
+    """Map the reference traverse; its images are encoded first if their percepts are not there yet."""
     from tmapr.evaluation.running import map_experiment
 
     settings, folder = opened(experiment, overrides or [], run)
-    environment = map_experiment(settings, folder, watching("mapping", quiet))
+    environment = map_experiment(
+        settings, folder, watching("mapping", quiet), encoding(settings, folder, device, quiet)
+    )
     if not quiet:
         memory = environment.memory
         typer.echo(f"{folder.map}: {len(memory)} references in {memory.place_count} places")

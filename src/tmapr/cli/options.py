@@ -8,6 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from tmapr.artifacts.run import RunFolder
+    from tmapr.evaluation.encoding import Encoding
     from tmapr.experiment import Experiment
     from tmapr.system import Watch
 
@@ -16,6 +17,7 @@ Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="override a setting, e.g. places.cell=20")
 ]
 RunOption = Annotated[Path | None, typer.Option("--run", metavar="DIR", help="run folder (default: runs/NAME)")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="where images are encoded: auto | cpu | cuda")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="print nothing but errors")]
 
 
@@ -28,6 +30,13 @@ def opened(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experim
     experiment = load_settings(Experiment, path, overrides)
     inside = path.name == "experiment.toml" and (path.parent / "map.npz").exists()
     return experiment, RunFolder(run or (path.parent if inside else Path("runs") / experiment.name))
+
+
+def encoding(experiment: "Experiment", folder: "RunFolder", device: str, quiet: bool) -> "Encoding":
+    """The experiment's percepts, encoded with a progress bar where they are missing."""
+    from tmapr.evaluation.encoding import Encoding
+
+    return Encoding(experiment, folder, device, watching("encoding", quiet))
 
 
 def watching(label: str, quiet: bool) -> "Watch":

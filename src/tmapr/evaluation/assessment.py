@@ -13,9 +13,9 @@ from tmapr.artifacts.run import RunFolder, file_digest, load_json, save_json
 from tmapr.artifacts.trajectory import Column, EstimateTable, load_estimates
 from tmapr.config import load_settings
 from tmapr.evaluation.alignment import PlanarTransform
+from tmapr.evaluation.encoding import load_recording
 from tmapr.evaluation.errors import ErrorSummary, consistency, count_jumps, position_errors, reference_speed
 from tmapr.evaluation.loops import correct_candidates, opportunities, score_loops
-from tmapr.evaluation.running import load_recording
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
 from tmapr.retrieval.memory import Memory

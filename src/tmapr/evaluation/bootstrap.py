@@ -14,6 +14,8 @@ from jaxtyping import Int64
 Statistic = Callable[[Int64[np.ndarray, " count"]], float | None]
 """A number computed from the frames with these indices, or None where it is undefined."""
 
+_NORMAL_95 = 1.959963984540054
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -59,6 +61,16 @@ def paired_difference(
         return None if a is None or b is None else a - b
 
     return interval(difference, resamples, level)
+
+
+def wilson(successes: int, trials: int) -> Interval:
+    """Wilson's 95 % interval of a share of independent trials; unlike the normal one it is honest near 0 and 1."""
+    if not 0 <= successes <= trials or not trials:
+        raise ValueError(f"successes must lie between 0 and the trials, got {successes} of {trials}")
+    share, z2 = successes / trials, _NORMAL_95**2 / trials
+    half = np.sqrt(share * (1 - share) * z2 + z2**2 / 4) / (1 + z2)
+    center = (share + z2 / 2) / (1 + z2)
+    return Interval(float(center - half), float(center + half))
 
 
 def _percentiles(values: Sequence[float | None], level: float) -> Interval:

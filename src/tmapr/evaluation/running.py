@@ -1,4 +1,4 @@
-"""Run an experiment from its percept caches: adapt with labels, then localize every test sequence.
+"""Run an experiment from its percepts: adapt with labels, then localize every test sequence.
 
 Each test sequence starts from the same adapted state, so their order does not matter.
 """
@@ -14,6 +14,7 @@ from tmapr.artifacts.run import RunFolder, file_digest, save_json
 from tmapr.artifacts.trajectory import save_estimates
 from tmapr.config import dump_toml, settings_digest
 from tmapr.evaluation.alignment import PlanarTransform, fit_planar
+from tmapr.evaluation.encoding import Encoding
 from tmapr.evaluation.errors import Timing
 from tmapr.evaluation.progressive import Progress, adapt, localize
 from tmapr.exceptions import InputError
@@ -22,25 +23,32 @@ from tmapr.system import Map, Watch, build, make_map, resume
 from tmapr.types import Percept
 
 
-def map_experiment(experiment: Experiment, folder: RunFolder, watch: Watch = iter) -> Map:
+def map_experiment(
+    experiment: Experiment, folder: RunFolder, watch: Watch = iter, encoding: Encoding | None = None
+) -> Map:
     """Map the reference traverse and write map.npz."""
+    encoding = encoding or Encoding(experiment, folder)
     if experiment.data.reference is None:
         raise InputError("data.reference is not set; name the traverse to be mapped")
-    reference = load_recording(experiment, folder, experiment.data.reference)
+    reference = encoding.recording(experiment.data.reference)
     environment = make_map(experiment.system, reference, watch)
     environment.save(folder.map)
     write_text(folder.experiment, dump_toml(experiment))
     return environment
 
 
-def run_experiment(experiment: Experiment, folder: RunFolder, watch: Watch = iter) -> None:
+def run_experiment(
+    experiment: Experiment, folder: RunFolder, watch: Watch = iter, encoding: Encoding | None = None
+) -> None:
     """Stream the adapt sequences with labels, then the test sequences; write estimates and provenance."""
+    encoding = encoding or Encoding(experiment, folder)
     if not experiment.data.test:
         raise InputError("data.test is empty; name the sequences to localize")
     system = experiment.system
     environment = Map.load(folder.map, system)
-    adaptation = [_matching(experiment, folder, name, environment) for name in experiment.data.adapt]
-    tests = [_matching(experiment, folder, name, environment) for name in experiment.data.test]
+    experiment.perception.refuse_others(str(folder.map), environment.origin)
+    adaptation = [_matching(encoding, name, environment) for name in experiment.data.adapt]
+    tests = [_matching(encoding, name, environment) for name in experiment.data.test]
     # Without provenance nobody mistakes the estimates of an interrupted run for those of the last whole one.
     for stale in (folder.errors, folder.provenance):
         stale.unlink(missing_ok=True)
@@ -60,22 +68,12 @@ def run_experiment(experiment: Experiment, folder: RunFolder, watch: Watch = ite
     save_json(folder.provenance, _provenance(experiment, environment) | made)
 
 
-def load_recording(experiment: Experiment, folder: RunFolder, sequence: str) -> Recording:
-    """A sequence's percepts; they must come from these perception settings."""
-    path = folder.percepts(sequence)
-    if not path.exists():
-        raise InputError(
-            f"{path}: no percepts of {sequence!r}; write them with tmapr.artifacts.percepts.Recording.save"
-        )
-    return Recording.load(path, settings_digest(experiment.perception))
-
-
-def _matching(experiment: Experiment, folder: RunFolder, sequence: str, environment: Map) -> Recording:
-    recording = load_recording(experiment, folder, sequence)
+def _matching(encoding: Encoding, sequence: str, environment: Map) -> Recording:
+    """A recording that fits the map: positions in one frame, percepts of one perception."""
+    recording = encoding.recording(sequence)
     if recording.frame != environment.frame:
         raise InputError(
-            f"{folder.percepts(sequence)}: positions are in {recording.frame}, the map's in {environment.frame};"
-            " convert one of them"
+            f"{sequence}: positions are in {recording.frame}, the map's in {environment.frame}; convert one of them"
         )
     return recording
 

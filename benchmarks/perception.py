@@ -1,0 +1,97 @@
+"""How long one frame takes to perceive: torch, ONNX Runtime in float32 and int8, the default encoder and a ViT-B/14.
+
+`python benchmarks/perception.py` builds all of them, times them in turn within each round, on the clock, since they use
+all cores, and prints a table and, as its last line, JSON. A ViT-B/14 here has random weights: its time does not depend
+on them. Each pass is one prepared picture of 224×224 to a descriptor; a real frame's preparation has a row of its own.
+"""
+
+import argparse
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import numpy as np
+import onnxruntime
+import torch
+
+from measure import Metric, Seconds, conclude, milliseconds, ratio, show
+from tmapr.artifacts.images import read_image
+from tmapr.perception.export import export
+from tmapr.perception.image import Image
+from tmapr.perception.network import TorchEngine, assemble
+from tmapr.perception.onnx import SHIPPED, load_onnx
+from tmapr.perception.settings import Perception
+from tmapr.perception.vit import VisionTransformer
+
+FRAME = Path(__file__).parents[2] / "shared/data/fieldscale_14bit/0000.png"
+SIZE = (224, 224)
+WIDTH, DEPTH, HEADS = 768, 12, 12
+
+
+def random_vit(path: Path) -> Path:
+    """A ViT-B/14 file in the hub's layout; weights of the size that trained ones have."""
+    torch.manual_seed(0)
+    vit = VisionTransformer(WIDTH, DEPTH, HEADS)
+    with torch.no_grad():
+        for parameter in vit.parameters():
+            parameter.add_(0.02 * torch.randn_like(parameter))
+    torch.save(vit.state_dict(), path)
+    return path
+
+
+def contenders(folder: Path) -> dict[str, Callable[[np.ndarray], object]]:
+    settings = {"default": Perception(), "ViT-B/14": Perception(encoder=str(random_vit(folder / "vitb14.pth")))}
+    ways: dict[str, Callable[[np.ndarray], object]] = {}
+    for name, asked in settings.items():
+        network, card = assemble(asked)
+        exported = SHIPPED if name == "default" else folder / "vitb14.onnx"
+        if name != "default":
+            export(network, card, exported)
+            export(network, card, folder / "vitb14_int8.onnx", int8=True)
+            ways[f"{name}, ONNX int8"] = load_onnx(folder / "vitb14_int8.onnx", "cpu")[1]
+        ways[f"{name}, ONNX float32"] = load_onnx(exported, "cpu")[1]
+        ways[f"{name}, torch"] = TorchEngine(network, "cpu")
+    return ways
+
+
+def timed(ways: dict[str, Callable[[np.ndarray], object]], rounds: int, warm_up: int) -> Seconds:
+    """Seconds on the clock; the order is drawn anew each round."""
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(0, 256, size=(rounds + warm_up, 1, *SIZE), dtype=np.uint8)
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for picture in pictures:
+        for name in rng.permutation(list(ways)).tolist():
+            start = perf_counter()
+            ways[name](picture)
+            seconds[name].append(perf_counter() - start)
+    return {name: np.array(taken[warm_up:]) for name, taken in seconds.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time perception on this machine's processor.")
+    parser.add_argument("--rounds", type=int, default=30, help="rounds after the warm-up")
+    parser.add_argument("--warm-up", type=int, default=5, help="rounds that are not counted")
+    given = parser.parse_args()
+    counts = (
+        read_image(FRAME) if FRAME.exists() else np.random.default_rng(0).integers(2800, 4200, (512, 640), np.uint16)
+    )
+    image = Image()
+    with TemporaryDirectory() as folder:
+        ways = contenders(Path(folder)) | {"prepare 640×512 at 16 bit": lambda _: image.prepare(counts, SIZE, "area")}
+        seconds = timed(ways, given.rounds, given.warm_up)
+    rows = []
+    for name in sorted(ways):
+        rows.append(Metric(name, milliseconds(seconds, name), "ms"))
+        rows.append(Metric(f"{name}, 95th percentile", milliseconds(seconds, name, 95), "ms"))
+    metrics = show("one frame, median over rounds in turn", rows)
+    against = [(name, name.split(",")[0] + ", torch") for name in sorted(ways) if "ONNX" in name]
+    metrics += show("against torch", [Metric(name, ratio(seconds, name, other), "×") for name, other in against])
+    versions = {"torch": torch.__version__, "onnxruntime": onnxruntime.__version__}
+    conclude("perception", metrics, {"cores": os.cpu_count(), "processor": platform.machine(), **versions})
+
+
+if __name__ == "__main__":
+    main()

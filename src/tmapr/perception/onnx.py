@@ -1,0 +1,62 @@
+"""Perceivers as ONNX files, run by ONNX Runtime: no torch. The wheel ships the default one."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+from pydantic import ValidationError
+
+from tmapr.exceptions import InputError
+from tmapr.perception.card import Card
+from tmapr.perception.perceiver import Outputs
+
+SHIPPED = Path(__file__).with_name("default.onnx")
+METADATA = "tmapr"
+INPUT = "pictures"
+
+
+class OnnxEngine:
+    """Runs an exported network."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def __call__(self, pictures: UInt8[np.ndarray, "images height width"]) -> Outputs:
+        """One pass."""
+        return Outputs(*self._session.run(None, {INPUT: pictures}))
+
+
+def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
+    """Open a file that `tmapr export` made; another one is refused, since nothing would say how to feed it."""
+    import onnxruntime
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what goes wrong is told once, below
+    try:
+        session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=_providers(device))
+    except Exception as error:
+        raise InputError(f"{path}: ONNX Runtime cannot open it ({_first_line(error)}); export it again") from None
+    described = session.get_modelmeta().custom_metadata_map.get(METADATA)
+    if described is None:
+        raise InputError(f"{path}: was not made by `tmapr export`, so nothing says how to prepare its images")
+    try:
+        return Card.model_validate_json(described), OnnxEngine(session)
+    except ValidationError as error:
+        raise InputError(f"{path}: its card is unknown to this version ({error.errors()[0]['msg']})") from None
+
+
+def _providers(device: str) -> list[str]:
+    import onnxruntime
+
+    cuda = "CUDAExecutionProvider"
+    available = cuda in onnxruntime.get_available_providers()
+    if device.startswith("cuda") and not available:
+        raise InputError(f"--device {device}: this ONNX Runtime has no GPU support; install onnxruntime-gpu or use cpu")
+    return [cuda, "CPUExecutionProvider"] if available and device != "cpu" else ["CPUExecutionProvider"]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\\n", 1)[0][:120]

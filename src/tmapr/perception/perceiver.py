@@ -1,0 +1,93 @@
+"""Frames become percepts: each image is prepared, then one pass of the network gives descriptor and pose.
+
+What runs the network, torch or ONNX Runtime, is an `Engine`; everything else is the same for both and needs no torch.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from tmapr.exceptions import InputError
+from tmapr.perception.card import Card
+from tmapr.perception.image import Image
+from tmapr.perception.normaliser import Normaliser
+from tmapr.types import Fault, Frame, Percept
+
+Picture = UInt8[np.ndarray, "height width"]
+
+
+class Outputs(NamedTuple):
+    """What a network says of a batch; positions are normalised, headings are (cos, sin)."""
+
+    descriptors: Float[np.ndarray, "images dim"]
+    positions: Float[np.ndarray, "images 2"] | None = None
+    headings: Float[np.ndarray, "images 2"] | None = None
+
+
+Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
+
+
+class Perceiver:
+    """A prepared network. Calls are independent of one another; frames may come from several threads."""
+
+    def __init__(self, card: Card, image: Image, engine: Engine) -> None:
+        if card.input is None or card.dimension is None:
+            raise ValueError("a perceiver's card says how large its pictures and its descriptors are")
+        self.card = card
+        self.dimension = card.dimension
+        self._image = image
+        self._size = card.input.size
+        self._engine = engine
+        self._normaliser = Normaliser(card.apr.center, card.apr.scale) if card.apr else None
+
+    def __call__(self, frame: Frame) -> Percept:
+        """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
+        return self.batch([frame])[0]
+
+    def batch(self, frames: Sequence[Frame]) -> list[Percept]:
+        """The percepts of several frames in one pass."""
+        return self._perceive(frames, [self._prepare(frame) for frame in frames])
+
+    def stream(self, frames: Iterable[Frame], batch: int = 8) -> Iterator[Percept]:
+        """The percepts of a recording; the next images are read and prepared while the network works."""
+        remaining = iter(frames)
+        with ThreadPoolExecutor(max_workers=1) as reader:
+            waiting = reader.submit(self._next, remaining, batch)
+            while (taken := waiting.result())[0]:
+                waiting = reader.submit(self._next, remaining, batch)
+                yield from self._perceive(*taken)
+
+    def _next(self, frames: Iterator[Frame], count: int) -> tuple[list[Frame], list[Picture | Fault]]:
+        taken = list(islice(frames, count))
+        return taken, [self._prepare(frame) for frame in taken]
+
+    def _prepare(self, frame: Frame) -> Picture | Fault:
+        try:
+            counts = frame.image()
+        except InputError:  # a damaged file is one frame's misfortune; counts of a wrong kind are everybody's
+            return Fault.INVALID
+        return self._image.prepare(counts, self._size, "area")
+
+    def _perceive(self, frames: Sequence[Frame], prepared: Sequence[Picture | Fault]) -> list[Percept]:
+        pictures = [picture for picture in prepared if not isinstance(picture, Fault)]
+        seen = iter(self._described(self._engine(np.stack(pictures)), len(pictures))) if pictures else iter(())
+        return [
+            Percept(frame.stamp, np.zeros(self.dimension), fault=picture)
+            if isinstance(picture, Fault)
+            else Percept(frame.stamp, *next(seen))
+            for frame, picture in zip(frames, prepared, strict=True)
+        ]
+
+    def _described(self, outputs: Outputs, count: int) -> list[tuple[np.ndarray, np.ndarray | None, float | None]]:
+        """Descriptor, position in metres and heading of each image, in float64."""
+        descriptors = outputs.descriptors.astype(float)
+        descriptors /= np.maximum(np.linalg.norm(descriptors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        if self._normaliser is None or outputs.positions is None or outputs.headings is None:
+            return [(descriptor, None, None) for descriptor in descriptors]
+        positions = self._normaliser.metres(outputs.positions.astype(float))
+        angles = np.arctan2(outputs.headings[:, 1].astype(float), outputs.headings[:, 0].astype(float))
+        return [(descriptors[row], positions[row], float(angles[row])) for row in range(count)]

@@ -1,0 +1,235 @@
+"""Checkpoint files: recognised by their content, read without executing anything, loaded strictly.
+
+`.pth` and `.ckpt` are pickles, which can run programs when they are opened: `weights_only=True` refuses those. Our own
+weights are safetensors with a card of the same name beside them, in JSON.
+"""
+
+import difflib
+import math
+import pickle
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from safetensors.torch import save as as_bytes
+from torch import nn
+
+from tmapr.artifacts.atomic import replacing, write_text
+from tmapr.artifacts.run import file_digest
+from tmapr.exceptions import InputError
+from tmapr.perception.apr import AprHead
+from tmapr.perception.card import CLIP, IMAGENET, AprShape, Card, EfficientNet, Input, SaladShape, Vit
+from tmapr.perception.efficientnet import MEAN, STD, EfficientNetLite0, trimmed
+from tmapr.perception.layouts import Found, Layout, Tensors, recognise
+from tmapr.perception.salad import Salad
+from tmapr.perception.vit import PATCH, VisionTransformer
+
+_HEAD_WIDTH = 64  # channels of an attention head in every DINOv2 model
+_STATISTICS = {
+    Layout.HUB: IMAGENET,
+    Layout.HUGGING_FACE: IMAGENET,
+    Layout.DINO_SALAD: IMAGENET,
+    Layout.ANYTHERMAL: CLIP,
+    Layout.EFFICIENTNET: (MEAN, STD),
+}
+
+# Losses that training loops leave beside the tensors as NumPy numbers: constructors of plain values.
+_SCALAR: Any = np.float64(0).__reduce__()[0]
+_HARMLESS: list[Any] = [
+    (_SCALAR, "numpy.core.multiarray.scalar"),
+    _SCALAR,
+    np.dtype,
+    np.dtypes.Float64DType,
+    np.dtypes.Float32DType,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a file holds: a card that describes its parts, and their tensors, known to fit."""
+
+    path: Path
+    layout: Layout
+    card: Card
+    tensors: Mapping[str, Tensors] = field(repr=False)
+
+
+def read(path: Path) -> Checkpoint:
+    """Recognise and read a file; anything unknown, damaged or not quite fitting is refused with what is wrong."""
+    if path.suffix == ".safetensors" and path.with_suffix(".json").exists():
+        return _ours(path)
+    content = _safetensors(path) if path.suffix == ".safetensors" else _pickled(path)
+    found = recognise(content)
+    if found is None:
+        keys = ", ".join(repr(key) for key in list(content)[:4])
+        raise InputError(f"{path}: is no known layout (it begins with {keys}); known: {'; '.join(Layout)}")
+    encoder = trimmed(found.encoder) if found.layout is Layout.EFFICIENTNET and found.encoder else found.encoder
+    parts = {"encoder": encoder, "salad": found.salad}
+    return _checked(path, found.layout, _described(path, found), {n: part for n, part in parts.items() if part})
+
+
+def save(path: Path, card: Card, parts: Mapping[str, nn.Module]) -> None:
+    """Write our own layout: safetensors and, beside them, the card, which names their digest."""
+    tensors = {f"{part}.{name}": value for part, module in parts.items() for name, value in module.state_dict().items()}
+    with replacing(path, retiring=path.with_suffix(".json")) as stream:
+        stream.write(as_bytes({name: value.detach().cpu().contiguous() for name, value in tensors.items()}))
+    made = card.model_copy(update={"sources": {**card.sources, path.name: file_digest(path)}})
+    write_text(path.with_suffix(".json"), made.model_dump_json(indent=2, exclude_none=True) + "\n")
+
+
+@overload
+def filled(shape: Vit | EfficientNet, tensors: Tensors) -> VisionTransformer | EfficientNetLite0: ...
+@overload
+def filled(shape: SaladShape, tensors: Tensors) -> Salad: ...
+@overload
+def filled(shape: AprShape, tensors: Tensors) -> AprHead: ...
+def filled(shape: Vit | EfficientNet | SaladShape | AprShape, tensors: Tensors) -> nn.Module:
+    """The frozen module of that shape with these weights, in float32."""
+    module = _empty(shape)
+    wanted = module.state_dict()
+    module.load_state_dict({name: tensors[name].float() for name in wanted}, strict=True, assign=True)
+    return module.eval().requires_grad_(False)
+
+
+def _empty(shape: Vit | EfficientNet | SaladShape | AprShape) -> nn.Module:
+    """A module of that shape that has no storage yet."""
+    with torch.device("meta"):
+        match shape:
+            case Vit():
+                numbers = shape.model_dump(exclude={"architecture", "width", "depth", "heads"})
+                return VisionTransformer(shape.width, shape.depth, shape.heads, **numbers)
+            case EfficientNet():
+                return EfficientNetLite0(levels=shape.levels)
+            case SaladShape():
+                return Salad(**shape.model_dump())
+            case AprShape():
+                return AprHead(**shape.model_dump(exclude={"center", "scale"}))
+
+
+def _checked(path: Path, layout: Layout, card: Card, tensors: Mapping[str, Tensors]) -> Checkpoint:
+    """Refuse names, shapes and numbers that do not fit the card."""
+    shapes = {"encoder": card.encoder, "salad": card.salad, "apr": card.apr}
+    for part, shape in shapes.items():
+        if shape:
+            _refuse_misfits(path, _empty(shape), tensors.get(part, {}))
+    return Checkpoint(path, layout, card, tensors)
+
+
+def _refuse_misfits(path: Path, module: nn.Module, tensors: Tensors) -> None:
+    wanted = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    missing, unknown = [n for n in wanted if n not in tensors], [n for n in tensors if n not in wanted]
+    if missing:
+        close = difflib.get_close_matches(missing[0], unknown, n=1)
+        instead = f" and has {close[0]!r} instead" if close else ""
+        raise InputError(f"{path}: lacks {missing[0]!r}{instead}; its names must be the published ones")
+    if unknown:
+        raise InputError(f"{path}: has {unknown[0]!r}, which a {type(module).__name__} does not know")
+    for name, shape in wanted.items():
+        given = tensors[name]
+        if tuple(given.shape) != shape:
+            raise InputError(f"{path}: {name!r} is {list(given.shape)}, must be {list(shape)} beside its other tensors")
+        if not given.is_floating_point() or not bool(torch.isfinite(given).all()):
+            raise InputError(f"{path}: {name!r} ({given.dtype}) holds what is no finite number; get the file again")
+
+
+def _described(path: Path, found: Found) -> Card:
+    """The card of a published layout, read off the shapes of its tensors."""
+    if found.layout is Layout.EFFICIENTNET:
+        encoder: Vit | EfficientNet | None = EfficientNet(levels=2)
+    else:
+        encoder = _vit_shape(path, found.encoder) if found.encoder else None
+    mean, std = _STATISTICS.get(found.layout, (None, None))
+    return Card(
+        encoder=encoder,
+        input=Input(mean=mean, std=std) if mean and std else None,
+        salad=_salad_shape(path, found.salad) if found.salad else None,
+        sources={path.name: file_digest(path)},
+    )
+
+
+def _vit_shape(path: Path, tensors: Tensors) -> Vit:
+    width, patches = _axis(path, tensors, "cls_token", -1), _axis(path, tensors, "pos_embed", 1) - 1
+    if tuple(tensors.get("patch_embed.proj.weight", torch.empty(0)).shape[2:]) not in ((), (PATCH, PATCH)):
+        raise InputError(f"{path}: its patches are not {PATCH} × {PATCH} pixels; only DINOv2's are known")
+    if "blocks.0.mlp.w12.weight" in tensors or "blocks.0.mlp.weights_in.weight" in tensors:
+        raise InputError(f"{path}: is a giant with SwiGLU layers; take ViT-S/14, B/14 or L/14")
+    blocks = {name.split(".")[1] for name in tensors if name.startswith("blocks.")}
+    side = math.isqrt(max(patches, 0))
+    if width % _HEAD_WIDTH or side * side != patches:
+        raise InputError(f"{path}: width {width} with {patches} positions is no DINOv2 model (B/14: 768 with 1369)")
+    registers = _axis(path, tensors, "register_tokens", 1) if "register_tokens" in tensors else 0
+    return Vit(width=width, depth=len(blocks), heads=width // _HEAD_WIDTH, registers=registers, rows=side, columns=side)
+
+
+def _salad_shape(path: Path, tensors: Tensors) -> SaladShape:
+    return SaladShape(
+        channels=_axis(path, tensors, "score.0.weight", 1),
+        clusters=_axis(path, tensors, "score.3.weight", 0),
+        cluster_dim=_axis(path, tensors, "cluster_features.3.weight", 0),
+        token_dim=_axis(path, tensors, "token_features.2.weight", 0),
+        hidden=_axis(path, tensors, "score.0.weight", 0),
+    )
+
+
+def _axis(path: Path, tensors: Tensors, name: str, axis: int) -> int:
+    if name not in tensors or not -tensors[name].dim() <= axis < tensors[name].dim():
+        close = difflib.get_close_matches(name, list(tensors), n=1)
+        instead = f" and has {close[0]!r} instead" if close and close[0] != name else ""
+        raise InputError(f"{path}: lacks {name!r} in its published form{instead}; its names must be the published ones")
+    return tensors[name].shape[axis]
+
+
+def _ours(path: Path) -> Checkpoint:
+    card_file = path.with_suffix(".json")
+    try:
+        card = Card.model_validate_json(card_file.read_text(encoding="utf-8"))
+    except (ValidationError, UnicodeDecodeError) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.reason
+        raise InputError(f"{card_file}: is no card of weights ({reason})") from None
+    if card.sources.get(path.name) != file_digest(path):
+        raise InputError(f"{path}: is not the file that its card {card_file.name} describes; copy both together")
+    tensors: dict[str, Tensors] = {}
+    for name, value in _safetensors(path).items():
+        part, _, inner = name.partition(".")
+        tensors.setdefault(part, {})[inner] = value
+    return _checked(path, Layout.OURS, card, tensors)
+
+
+def _safetensors(path: Path) -> Tensors:
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path}: is not a whole safetensors file ({error})") from None
+
+
+def _pickled(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        with warnings.catch_warnings(action="ignore"), torch.serialization.safe_globals(_HARMLESS):
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise InputError(f"{path}: {_refusal(str(error))}") from None
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is not a whole PyTorch file ({' '.join(str(error).split())[:120]})") from None
+    if not isinstance(content, Mapping):
+        raise InputError(f"{path}: holds a {type(content).__name__}, not named tensors")
+    return content
+
+
+def _refusal(message: str) -> str:
+    """What the reader that executes nothing objected to."""
+    asked = re.search(r"GLOBAL ([\w.]+)", message)
+    if asked:
+        return f"would call {asked[1]} when it is opened; nothing was executed; get the file from its authors"
+    return "is damaged, or no PyTorch file; nothing was executed; get the file again"

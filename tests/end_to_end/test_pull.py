@@ -1,0 +1,170 @@
+"""`tmapr weights pull` as a user gives it, against a server of this test's own."""
+
+import hashlib
+import io
+import os
+import pty
+import signal
+import sys
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Event, Thread
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tmapr.cli.pull import pull
+from tmapr.exceptions import InputError
+from tmapr.perception.sources import published
+
+CONTENT = bytes(range(256)) * 2000
+PULL = "from tmapr.cli.main import run; run()"
+DOWNLOAD = (
+    "import sys; from pathlib import Path; from tmapr.artifacts.download import fetch;"
+    "fetch(sys.argv[1], Path('weights/dino_salad.ckpt'), sha256=None, watch=lambda done, _: print(done, flush=True))"
+)
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        site = self.server
+        start, whole = int(self.headers.get("Range", "bytes=0-")[len("bytes=") : -1]), len(site.content)
+        self.send_response(206 if start else 200)
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Range", f"bytes {start}-{whole - 1}/{whole}")
+        self.send_header("Content-Length", str(whole - start))
+        self.end_headers()
+        site.asked.append(start)
+        self.wfile.write(site.content[start : site.stop])
+        site.go_on.wait()
+
+    def log_message(self, *_): ...
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("no_proxy", "*")
+    return tmp_path
+
+
+@pytest.fixture
+def site():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as site:
+        site.url, site.go_on = f"http://127.0.0.1:{site.server_port}/weights", Event()
+        site.content, site.stop, site.asked = CONTENT, None, []
+        site.go_on.set()
+        thread = Thread(target=site.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield site
+        site.go_on.set()
+        site.shutdown()
+        thread.join()
+
+
+def sha(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def pulled(*arguments):
+    """Run the verb in this process; errors come through as they are."""
+    app = typer.Typer()
+    app.command()(pull)
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def started(program, *arguments, stdin=DEVNULL):
+    return Popen([sys.executable, "-c", program, *arguments], stdin=stdin, stdout=PIPE, stderr=PIPE, text=True)
+
+
+def refusal(*arguments):
+    """What a user sees of a refused command: exit 2 and one line."""
+    with started(PULL, "weights", "pull", *arguments) as process:
+        printed, complaint = process.communicate()
+    assert (process.returncode, complaint[:7], complaint.count("\n")) == (2, "tmapr: ", 1), complaint
+    return printed, complaint
+
+
+def test_the_licence_comes_first_then_the_path_the_digest_and_the_next_command(site, home):
+    said = pulled("salad", "--yes", "--from", site.url).output
+    order = ["352 MB", site.url, "GPL-3.0", "weights/dino_salad.ckpt", sha(CONTENT), "tmapr weights inspect weights/"]
+    assert sorted(order, key=said.index) == order
+    assert (home / "weights/dino_salad.ckpt").read_bytes() == CONTENT
+
+
+def test_without_a_terminal_consent_is_an_option(site, home):
+    printed, complaint = refusal("salad", "--from", site.url)
+    assert "GPL-3.0" in printed
+    assert "--yes" in complaint
+    assert (os.listdir(home), site.asked) == ([], [])
+
+
+@pytest.mark.parametrize(("answer", "files"), [(b"n\n", []), (b"y\n", ["dino_salad.ckpt", "dino_salad.ckpt.sha256"])])
+def test_on_a_terminal_consent_is_asked_for(answer, files, site, home):
+    keyboard, terminal = (os.fdopen(end, "r+b", buffering=0) for end in pty.openpty())
+    with keyboard, terminal, started(PULL, "weights", "pull", "salad", "--from", site.url, stdin=terminal) as process:
+        keyboard.write(answer)
+        assert "accept the licence?" in process.communicate()[0]
+    assert process.returncode == (0 if files else 2)
+    assert sorted(path.name for path in home.glob("weights/*")) == files
+
+
+@pytest.mark.parametrize(("name", "last"), [("salad", "inspect w/"), ("anythermal", "pull anythermal --out w")])
+def test_without_a_network_the_way_by_hand_is_printed(name, last):
+    printed, complaint = refusal(name, "--yes", "--out", "w", "--from", "http://127.0.0.1:1/")
+    source = published(name)
+    steps = [f"download {source.url}", f"copy it to w/{source.file}", f"tmapr weights {last}"]
+    assert sorted(steps, key=printed.index) == steps
+    assert "cannot be reached (" in complaint
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(site, home):
+    (home / "weights").write_text("a file")
+    assert "weights" in refusal("salad", "--yes", "--from", site.url)[1]
+
+
+def test_a_mirror_must_have_what_was_published_unless_a_digest_is_given(site, home):
+    with pytest.raises(InputError, match=published("dinov2", "vits14_reg").sha256):
+        pulled("dinov2", "--variant", "vits14_reg", "--yes", "--from", site.url)
+    pulled("dinov2", "--variant", "vits14_reg", "--yes", "--from", site.url, "--sha256", sha(CONTENT))
+    assert (home / "weights/dinov2_vits14_reg4_pretrain.pth").read_bytes() == CONTENT
+
+
+def test_a_second_pull_downloads_nothing_and_a_later_download_must_be_the_same(site, home):
+    for _ in range(2):
+        pulled("salad", "--yes", "--from", site.url)
+    assert site.asked == [0]
+    (home / "weights/dino_salad.ckpt").unlink()
+    site.content = CONTENT[::-1]
+    with pytest.raises(InputError, match=f"{sha(CONTENT[::-1])} came, not {sha(CONTENT)}"):
+        pulled("salad", "--yes", "--from", site.url)
+
+
+@pytest.mark.parametrize("option", [[], ["--remove-zip"]])
+def test_anythermal_is_unpacked_and_its_archive_kept_or_removed(option, site, home):
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as bundle:
+        for member in published("anythermal").members:
+            bundle.writestr(member, member)
+    site.content = buffer.getvalue()
+    said = pulled("anythermal", "--yes", "--from", site.url, *option).output
+    assert said.count("tmapr weights inspect weights/model") == 2
+    assert (home / "weights/model_35.pth").read_text() == "pretrained_checkpoints/vpr/model_35.pth"
+    assert (home / "weights/anythermal_checkpoints.zip").exists() is not bool(option)
+
+
+@pytest.mark.parametrize("stop", [1, len(CONTENT) // 2, len(CONTENT) - 1])
+def test_a_killed_download_is_continued_and_the_name_never_holds_a_half(stop, site, home):
+    site.stop = stop
+    site.go_on.clear()
+    with started(DOWNLOAD, site.url) as process:
+        assert any(int(line) == stop for line in process.stdout)
+        process.send_signal(signal.SIGKILL)
+    site.go_on.set()
+    assert process.returncode == -signal.SIGKILL
+    assert sorted(os.listdir("weights")) == ["dino_salad.ckpt.part", "dino_salad.ckpt.part.json"]
+    site.stop = None
+    pulled("salad", "--yes", "--from", site.url)
+    assert (home / "weights/dino_salad.ckpt").read_bytes() == CONTENT
+    assert site.asked == [0, stop]
