@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import Settings, load_settings
+from tmapr.data.bag import Topics
+from tmapr.data.opening import Layout
 from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Fusion
 from tmapr.gating import Gating
@@ -23,8 +25,9 @@ from tmapr.system import Map, System, build, resume
 class Data(Settings):
     """Which sequences play which role."""
 
-    layout: Literal["ms2", "sthereo", "folder", "bag"] = Field("folder", description="ms2 | sthereo | folder | bag")
+    layout: Layout = Field("folder", description="ms2 | sthereo | folder | bag")
     root: str = Field("data", description="folder that holds the sequences")
+    topics: Topics = Field(Topics(), description="of bags")
     train: tuple[str, ...] = Field((), description="sequences that train the pose head")
     validation: tuple[str, ...] = Field((), description="sequences for early stopping and calibration")
     reference: str | None = Field(None, description="the traverse that is mapped")

@@ -7,6 +7,7 @@ float64 second since the epoch resolves only 238 ns.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class CoordinateFrame:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One camera image, read on demand, and what was recorded beside it."""
+    """One camera image, read on demand, and what was recorded beside it; `file` holds the image and nothing else."""
 
     sequence: str
     index: int
@@ -76,6 +77,7 @@ class Frame:
     image: Callable[[], Shaped[np.ndarray, "height width"]]
     position: Float[np.ndarray, "2"] | None = None
     heading: float | None = None
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,13 +45,18 @@ def read_image(path: Path) -> Counts:
         raise InputError(f"{path}: no such image") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    return decode_image(data, str(path))
+
+
+def decode_image(data: bytes, where: str) -> Counts:
+    """As `read_image`, from the content of a file; `where` says in refusals where it came from."""
     try:
-        image = cv2.imdecode(np.frombuffer(_proven_whole(data, path), np.uint8), cv2.IMREAD_UNCHANGED)
+        image = cv2.imdecode(np.frombuffer(_proven_whole(data, where), np.uint8), cv2.IMREAD_UNCHANGED)
     except (ValueError, LookupError, struct.error, cv2.error):
         image = None
     if image is None:
-        raise InputError(f"{path}: is cut off or damaged ({len(data)} bytes); copy or export it again")
-    return _one_plane(image, path)
+        raise InputError(f"{where}: is cut off or damaged ({len(data)} bytes); copy or export it again")
+    return _one_plane(image, where)
 
 
 def write_png(path: Path, image: Picture | UInt16[np.ndarray, "height width"]) -> None:
@@ -64,27 +69,27 @@ def write_png(path: Path, image: Picture | UInt16[np.ndarray, "height width"]) -
         stream.write(encoded.tobytes())
 
 
-def _one_plane(image: Shaped[np.ndarray, "..."], path: Path) -> Counts:
+def _one_plane(image: Shaped[np.ndarray, "..."], where: str) -> Counts:
     if image.dtype not in (np.uint8, np.uint16):
-        raise InputError(f"{path}: holds {image.dtype} values; export the raw counts as 8- or 16-bit integers")
+        raise InputError(f"{where}: holds {image.dtype} values; export the raw counts as 8- or 16-bit integers")
     if image.ndim == 2:
         return image
     if image.shape[2] not in (3, 4):
-        raise InputError(f"{path}: has {image.shape[2]} channels; export one channel of raw counts")
+        raise InputError(f"{where}: has {image.shape[2]} channels; export one channel of raw counts")
     planes = cv2.split(image)[:3]  # a fourth is alpha, which says nothing of the scene
     colour = max(cv2.norm(planes[0], plane, cv2.NORM_L1) for plane in planes) / planes[0].size
     if colour > _MAX_COLOUR:
         raise InputError(
-            f"{path}: is a false-colour picture (its channels differ by {colour:.1f} counts on average);"
+            f"{where}: is a false-colour picture (its channels differ by {colour:.1f} counts on average);"
             " export the raw counts, or a white-hot gray image"
         )
     return cv2.cvtColor(cv2.merge(planes), cv2.COLOR_BGR2GRAY)
 
 
-def _proven_whole(data: bytes, path: Path) -> bytes:
+def _proven_whole(data: bytes, where: str) -> bytes:
     """The bytes to decode. What is cut off raises one of the errors that unpacking raises, or ValueError."""
     if not data:
-        raise InputError(f"{path}: is empty; copy or record it again")
+        raise InputError(f"{where}: is empty; copy or record it again")
     if data.startswith(_PNG):
         return _PNG + b"".join(_critical_chunks(data))
     if data[:4] in _TIFF:
@@ -92,7 +97,7 @@ def _proven_whole(data: bytes, path: Path) -> bytes:
     if data.startswith(_JPEG):
         _follow_markers(data)
         return data
-    raise InputError(f"{path}: is not a PNG, TIFF or JPEG image; convert it to 16-bit PNG")
+    raise InputError(f"{where}: is not a PNG, TIFF or JPEG image; convert it to 16-bit PNG")
 
 
 def _critical_chunks(data: bytes) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tmapr.cli.options import Overrides, Quiet
+from tmapr.cli.options import Overrides, Quiet, needs
 
 
 def export(
@@ -23,12 +23,10 @@ def export(
     if out.suffix != ".onnx":
         raise InputError(f"--out {out}: the name of an ONNX file ends in .onnx")
     perception = load_settings(Experiment, experiment, overrides or []).perception
-    try:
+    with needs("export"):
         from tmapr.perception.export import agreement
         from tmapr.perception.export import export as write
         from tmapr.perception.network import assemble
-    except ModuleNotFoundError as error:
-        raise InputError(f"exporting needs {error.name}; run: pip install 'tmapr[export]'") from None
     network, card = assemble(perception)
     write(network, card, out, int8=int8)
     if not quiet:

@@ -5,10 +5,12 @@ import sys
 
 import typer
 
+from tmapr.cli.check import check
 from tmapr.cli.config import config
 from tmapr.cli.demo import demo
 from tmapr.cli.evaluate import evaluate
 from tmapr.cli.export import export
+from tmapr.cli.import_ import import_recording
 from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
 from tmapr.cli.run import run as run_verb
@@ -22,6 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(check)
+app.command("import")(import_recording)
 app.command("map")(map_reference)
 app.command("run")(run_verb)
 app.command()(evaluate)

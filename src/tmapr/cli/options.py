@@ -1,6 +1,7 @@
 """Options that several verbs share."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +31,17 @@ def opened(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experim
     experiment = load_settings(Experiment, path, overrides)
     inside = path.name == "experiment.toml" and (path.parent / "map.npz").exists()
     return experiment, RunFolder(run or (path.parent if inside else Path("runs") / experiment.name))
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Around imports that an optional part of the package brings."""
+    from tmapr.exceptions import InputError
+
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(f"this needs {error.name}; run: pip install 'tmapr[{extra}]'") from None
 
 
 def encoding(experiment: "Experiment", folder: "RunFolder", device: str, quiet: bool) -> "Encoding":

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tmapr.cli.options import needs
 from tmapr.cli.pull import pull
 
 weights = typer.Typer(help="Checkpoint files: what one is, and where to get the published ones.", no_args_is_help=True)
@@ -21,8 +22,8 @@ def inspect(
 
         layout, card = "perceiver exported by tmapr", load_onnx(file, "cpu")[0]
     else:
-        from tmapr.perception.weights import read
-
+        with needs("train"):
+            from tmapr.perception.weights import read
         checkpoint = read(file)
         layout, card = str(checkpoint.layout), checkpoint.card
     typer.echo(f"{file}: {layout}")

@@ -1,91 +1,195 @@
-"""The layout for people's own data: `frames.csv` beside the images.
+"""The layouts for people's own data: one folder per traverse with PNG, TIFF or JPEG images and, whichever comes first,
 
-Columns `stamp,file` and, where they are known, `x,y` in metres and `heading` in radians. A stamp is integer
-nanoseconds, seconds (any number of decimals, read exactly) or ISO-8601.
+- `frames.csv`: a table with the columns stamp, file and, where known, x, y (metres) or lon, lat (degrees) and heading
+  (radians, 0 = East, counter-clockwise). Other columns are left aside.
+- names `@easting@northing@…`, as in place recognition data sets: positions in UTM, or in a local frame without a zone.
+- one trajectory, `*.tum`, `trajectory.txt` or `poses.txt`: TUM, or KITTI with a line for each image in order of names.
+- nothing: a sequence without positions.
+
+Without `frames.csv`, stamps come from `times.txt` (a line for each image in order of names), or from the names if each
+of them has a time of its own, or else images are 0.1 s apart, from 0, in order of names.
 """
 
-import csv
-from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float, Int
 
-from tmapr.artifacts.images import read_image
-from tmapr.data.sequence import Sequence
+from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.images import Counts, read_image, write_png
+from tmapr.data.coordinates import ENU, from_degrees, from_utm, tangent_plane, to_degrees, utm_grid
+from tmapr.data.names import TIMES, entries, listing, names_a_place, ordered_images, places_of
+from tmapr.data.poses import Poses, wrapped
+from tmapr.data.sequence import Sequence, from_arrays
+from tmapr.data.stamps import parse_stamps, written
+from tmapr.data.trajectory import KITTI, Table, columns_of, read_kitti, read_table, read_tum
 from tmapr.exceptions import InputError
-from tmapr.types import NANOSECONDS, CoordinateFrame, Frame
+from tmapr.types import NANOSECONDS, CoordinateFrame
 
-_KNOWN = ("stamp", "file", "x", "y", "heading")
-_LATEST_SECONDS = (
-    10_000_000_000  # the year 2286: a larger number cannot be seconds, and no stamp in use is smaller in ns
-)
+LIST = "frames.csv"
 
-
-def read_folder(root: Path, name: str) -> Sequence:
-    """The sequence in ROOT/NAME."""
-    path = root / name / "frames.csv"
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = list(csv.DictReader(stream, skipinitialspace=True))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; it must list stamp,file and, if known, x,y,heading") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: is not a CSV file in UTF-8 ({error})") from None
-    if not rows:
-        raise InputError(f"{path}: lists no frame")
-    columns = [column.strip() for column in rows[0] if column]
-    if not {"stamp", "file"} <= set(columns) or ("x" in columns) != ("y" in columns):
-        raise InputError(f"{path}: has the columns {', '.join(columns)}; needed are stamp,file and both or none of x,y")
-    unknown = [column for column in columns if column not in _KNOWN]
-    if unknown:
-        raise InputError(f"{path}: column {unknown[0]!r} is unknown; known are {', '.join(_KNOWN)}")
-    frames = tuple(_frame(path, name, row, cells) for row, cells in enumerate(rows))
-    return Sequence(name, frames, CoordinateFrame())
+_TRAJECTORIES = ("trajectory.txt", "poses.txt")
+_KNOWN = ("stamp", "file", "x", "y", "lon", "lat", "heading")
+_MEANT = {
+    "timestamp": "stamp", "time": "stamp", "stamp_ns": "stamp", "filename": "file", "image": "file", "path": "file",
+    "long": "lon", "lng": "lon", "longitude": "lon", "latitude": "lat", "yaw": "heading", "theta": "heading",
+}  # fmt: skip
+_MAX_HEADING = 6.3  # radians: a larger one is in degrees
+_PERIOD = NANOSECONDS // 10
 
 
-def _frame(path: Path, sequence: str, row: int, cells: dict[str, str]) -> Frame:
-    where = f"{path}, line {row + 2}"
-    if None in cells or None in cells.values():
-        raise InputError(f"{where}: has {len(list(cells))} cells too many or too few for its columns")
-    x, y, heading = (_number(where, column, cells.get(column, "")) for column in ("x", "y", "heading"))
-    if (x is None) != (y is None):
-        raise InputError(f"{where}: has only one of x and y; give both, or leave both empty")
-    position = None if x is None or y is None else np.array([x, y])
-    file = path.parent / cells["file"].strip()
-    return Frame(sequence, row, _stamp(where, cells["stamp"].strip()), partial(read_image, file), position, heading)
+def read_folder(root: Path, name: str, frame: CoordinateFrame | None = None) -> Sequence:
+    """The sequence in ROOT/NAME; without a frame, positions on Earth are relative to its own first one."""
+    folder = root / name
+    if os.path.lexists(folder / LIST):
+        return _listed(name, read_table(folder / LIST), frame)
+    files, stamps = ordered_images(folder)
+    if not files:
+        raise InputError(f"{folder / LIST}: no such file; it must list stamp,file if the images are not in {folder}")
+    if any(map(names_a_place, files)):
+        return _named(name, files, _assumed(files) if stamps is None else stamps, frame)
+    return _sequence(name, CoordinateFrame(), files, _poses(folder, files, stamps))
 
 
-def _number(where: str, column: str, text: str) -> float | None:
-    if not text.strip():
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        raise InputError(f"{where}: {column} is {text!r}, not a number") from None
-    if not np.isfinite(value):
-        raise InputError(f"{where}: {column} is {text}; leave it empty where it is unknown")
-    return value
+def write_folder(directory: Path, sequence: Sequence, watch: Callable[[range], Iterable[int]] = iter) -> None:
+    """Write a sequence as images/000000.png … and, last, `frames.csv`: what was cut short has none and is not read.
+
+    Positions in a tangent plane are written as longitude and latitude, all others as x and y.
+    """
+    if os.path.lexists(directory) and entries(directory):
+        raise InputError(f"{directory}: is not empty; name a new folder, or remove what an earlier attempt left")
+    if not len(sequence):
+        raise InputError(f"{sequence.name}: holds no frame")
+    stamps, poses = np.zeros(len(sequence), np.int64), np.full((len(sequence), 3), np.nan)
+    files = [f"images/{row:06d}.png" for row in range(len(sequence))]
+    depths: list[int] = []
+    for row, frame in zip(watch(range(len(sequence))), sequence, strict=True):
+        counts = frame.image()
+        depths.append(8 * counts.itemsize)
+        if depths[-1] != depths[0]:
+            where = frame.file or f"{sequence.name}, frame {frame.index}"
+            raise InputError(f"{where}: has {depths[-1]} bits, the images before it have {depths[0]}; keep one kind")
+        write_png(directory / files[row], counts)
+        stamps[row] = frame.stamp
+        poses[row, :2] = np.nan if frame.position is None else frame.position
+        poses[row, 2] = np.nan if frame.heading is None else frame.heading
+    columns = [("stamp", *written(stamps)), ("file", *files), *_pose_columns(poses, sequence.frame)]
+    write_text(directory / LIST, "".join(f"{','.join(cells)}\n" for cells in zip(*columns, strict=True)))
 
 
-def _stamp(where: str, text: str) -> int:
-    """Integer nanoseconds since the epoch, from whichever way the stamp is written."""
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        return _from_iso(where, text)
-    if not number.is_finite() or abs(number) >= 2**63:
-        raise InputError(f"{where}: stamp {text!r} is no time")
-    if "." not in text and abs(number) > _LATEST_SECONDS:
-        return int(number)
-    return int((number * NANOSECONDS).to_integral_value())
+def _pose_columns(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) -> list[tuple[str, ...]]:
+    """The columns that say anything: degrees to 0.1 µm, all other numbers so that they read back bit for bit."""
+    names, values = ("x", "y", "heading"), poses
+    if frame.kind == ENU:
+        lon, lat = to_degrees(poses[:, :2], frame).T
+        lon = np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
+        names, values = ("lon", "lat", "heading"), np.column_stack([lon.round(12), lat.round(12), poses[:, 2]])
+    columns = zip(names, values.T.tolist(), strict=True)
+    cells = [(name, ["" if np.isnan(value) else repr(value) for value in column]) for name, column in columns]
+    return [(name, *column) for name, column in cells if any(column)]
 
 
-def _from_iso(where: str, text: str) -> int:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{where}: stamp {text!r} is neither seconds, nor nanoseconds, nor ISO-8601") from None
-    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * NANOSECONDS + since.microseconds * 1_000
+def _sequence(name: str, frame: CoordinateFrame, files: list[Path], poses: Poses) -> Sequence:
+    return from_arrays(name, frame, poses.stamps, partial(_image, files), poses.positions, poses.headings, files)
+
+
+def _image(files: list[Path], row: int) -> Counts:
+    return read_image(files[row])
+
+
+def _listed(name: str, table: Table, frame: CoordinateFrame | None) -> Sequence:
+    if not table.lines:
+        raise InputError(f"{table.path}: lists no frame")
+    _refuse_columns(table)
+    stamps = parse_stamps(table.columns["stamp"], table.where)
+    positions, placed = _positions(table, frame)
+    return _sequence(name, placed, _files(table), Poses(stamps, positions, _headings(table)))
+
+
+def _refuse_columns(table: Table) -> None:
+    header = set(table.columns)
+    wrong = not {"stamp", "file"} <= header or {"x", "lon"} <= header
+    wrong |= any(len(header & pair) == 1 for pair in ({"x", "y"}, {"lon", "lat"}))
+    hint = ""
+    for column in sorted(header - set(_KNOWN)):
+        meant = _MEANT.get(column) or "".join(get_close_matches(column[:20], _KNOWN, 1, cutoff=0.8))
+        if meant and meant not in header:
+            wrong, hint = True, f"; is {column[:20]!r} the {meant}?"
+    if wrong:
+        found = ", ".join(table.columns)[:200]
+        needed = "stamp,file and both or none of x,y or of lon,lat"
+        raise InputError(f"{table.path}: has the columns {found}; needed are {needed}{hint}")
+
+
+def _files(table: Table) -> list[Path]:
+    """The images that a table names; each of their folders is listed once."""
+    files = [table.path.parent / cell for cell in table.columns["file"]]
+    present: dict[Path, set[str]] = {}
+    for folder in {file.parent for file in files}:
+        with suppress(InputError):
+            present[folder] = set(listing(folder))
+    missing = [row for row, file in enumerate(files) if file.name not in present.get(file.parent, ())]
+    if missing:
+        count = f"; {len(missing)} of {len(files)} are missing" if len(missing) > 1 else ""
+        named = table.columns["file"][missing[0]][:80]
+        raise InputError(f"{table.where(missing[0])}: there is no image {named!r} beside the file{count}")
+    return files
+
+
+def _positions(table: Table, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
+    if "x" in table.columns:
+        return table.pairs("x", "y"), CoordinateFrame()
+    degrees = table.degrees() if "lon" in table.columns else np.full((len(table.lines), 2), np.nan)
+    fixes = degrees[~np.isnan(degrees[:, 0])].tolist()
+    if not fixes:
+        return degrees, frame or CoordinateFrame()
+    plane = frame or tangent_plane(*fixes[0])
+    return from_degrees(degrees[:, 0], degrees[:, 1], plane), plane
+
+
+def _headings(table: Table) -> Float[np.ndarray, " rows"]:
+    if "heading" not in table.columns:
+        return np.full(len(table.lines), np.nan)
+    headings = table.numbers("heading")
+    for row in np.flatnonzero(np.abs(headings) > _MAX_HEADING).tolist():
+        raise InputError(f"{table.where(row)}: heading is {headings[row]:g}; it must be in radians, 0 = East")
+    return np.where(np.abs(headings) > np.pi, wrapped(headings), headings)
+
+
+def _named(name: str, files: list[Path], stamps: Int[np.ndarray, " images"], frame: CoordinateFrame | None) -> Sequence:
+    places, headings, zone = places_of(files)
+    if zone is None:
+        return _sequence(name, CoordinateFrame(), files, Poses(stamps, places, headings))
+    grid = frame or utm_grid(zone, *places[0])
+    return _sequence(name, grid, files, Poses(stamps, from_utm(places[:, 0], places[:, 1], zone, grid), headings))
+
+
+def _poses(folder: Path, files: list[Path], stamps: Int[np.ndarray, " images"] | None) -> Poses:
+    """What the trajectory beside the images says of each of them."""
+    paths = [folder / name for name in sorted(listing(folder)) if name in _TRAJECTORIES or name.endswith(".tum")]
+    if not paths:
+        unknown = np.full((len(files), 2), np.nan)
+        return Poses(_assumed(files) if stamps is None else stamps, unknown, unknown[:, 0])
+    path, *others = paths
+    if others:
+        raise InputError(f"{path}: there is {others[0].name} too; keep one trajectory in a folder")
+    if stamps is None:
+        raise InputError(f"{path}: not all images are named by their time; add {TIMES} with a stamp for each of them")
+    if columns_of(path) == len(KITTI):
+        positions, headings = read_kitti(path)
+        if len(positions) != len(files):
+            raise InputError(f"{path}: has {len(positions)} poses for {len(files)} images")
+        return Poses(stamps, positions, headings)
+    poses = read_tum(path).at(stamps)
+    if np.isnan(poses.positions).all():
+        raise InputError(f"{path}: no image was taken near the time of a pose; the first image's is {stamps[0]} ns")
+    return poses
+
+
+def _assumed(files: list[Path]) -> Int[np.ndarray, " images"]:
+    return np.arange(len(files)) * _PERIOD

@@ -1,17 +1,65 @@
-"""A sequence of frames, whatever layout it lies in on disk. Images are read when they are asked for."""
+"""A sequence of frames, whatever layout it lies in on disk.
 
-from dataclasses import dataclass
+Frames are made as they are iterated over and images are read when they are asked for, so that a sequence of any length
+takes the memory of its stamps and poses.
+"""
+
+from collections import abc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
 
 from tmapr.types import CoordinateFrame, Frame
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One traverse in the order of its frames, and what its positions are relative to."""
+    """One traverse: `start` begins a pass over its frames; `frame` says what its positions are relative to."""
 
     name: str
-    frames: tuple[Frame, ...]
     frame: CoordinateFrame
+    count: int
+    start: Callable[[], Iterator[Frame]]
 
     def __len__(self) -> int:
-        return len(self.frames)
+        return self.count
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self.start()
+
+    def __getitem__(self, part: slice) -> "Sequence":
+        """Part of the sequence, or every so manieth frame of it; frames keep their index."""
+        rows = range(self.count)[part]
+        if rows.step < 1:
+            raise ValueError(f"time runs forward: a step must be positive, got {rows.step}")
+        passing = partial(_passing, self.start, rows)
+        return replace(self, count=len(rows), start=passing)
+
+
+def _passing(start: Callable[[], Iterator[Frame]], rows: range) -> Iterator[Frame]:
+    return islice(start(), rows.start, rows.stop, rows.step)
+
+
+def from_arrays(
+    name: str,
+    frame: CoordinateFrame,
+    stamps: Int[np.ndarray, " frames"],
+    image: Callable[[int], Shaped[np.ndarray, "height width"]],
+    positions: Float[np.ndarray, "frames 2"],
+    headings: Float[np.ndarray, " frames"],
+    files: abc.Sequence[Path] | None = None,
+) -> Sequence:
+    """The sequence whose image number i is `image(i)`; NaN in a position or a heading means that there is none."""
+
+    def start() -> Iterator[Frame]:
+        for row, stamp in enumerate(stamps.tolist()):
+            position = None if np.isnan(positions[row]).any() else positions[row]
+            heading = None if np.isnan(headings[row]) else float(headings[row])
+            yield Frame(name, row, stamp, partial(image, row), position, heading, files[row] if files else None)
+
+    return Sequence(name, frame, len(stamps), start)

@@ -1,5 +1,7 @@
 """The percepts of an experiment's sequences: from their caches, or encoded now and cached."""
 
+from collections import Counter
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -7,7 +9,8 @@ import numpy as np
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.data.folder import read_folder
+from tmapr.data.health import Detector
+from tmapr.data.opening import open_sequence
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
@@ -15,6 +18,7 @@ from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
 from tmapr.system import Watch
+from tmapr.types import CoordinateFrame, Fault, Frame
 
 
 class Encoding:
@@ -34,17 +38,41 @@ class Encoding:
         return load_recording(self._experiment, self._folder, name)
 
     def _encode(self, name: str) -> Recording:
-        sequence = open_data(self._experiment.data, name)
-        percepts = self._perceiver.stream(sequence.frames)
+        data = self._experiment.data
+        sequence = open_data(data, name, None if name == data.reference else self._frame)
+        truth = np.full((len(sequence), 2), np.nan)
+
+        def noted() -> Iterator[Frame]:
+            for row, frame in enumerate(sequence):
+                truth[row] = np.nan if frame.position is None else frame.position
+                yield frame
+
+        percepts = self._perceiver.watched_by(Detector().inspect).stream(noted())
         seen = tuple(next(percepts) for _ in self._watch(range(len(sequence))))
-        nowhere = np.full(2, np.nan)
-        truth = np.array([nowhere if frame.position is None else frame.position for frame in sequence.frames])
+        if all(percept.fault for percept in seen):
+            _refuse(sequence, [percept.fault for percept in seen if percept.fault])
         known = ~np.isnan(truth).any(axis=1)
         return Recording(name, seen, truth, known, sequence.frame, self._experiment.perception.origin)
 
     @cached_property
+    def _frame(self) -> CoordinateFrame | None:
+        """What the map's positions are relative to: all others are placed in the same frame."""
+        reference = self._experiment.data.reference
+        if reference is None:
+            return None
+        path = self._folder.percepts(reference)
+        return (Recording.load(path) if path.exists() else open_data(self._experiment.data, reference)).frame
+
+    @cached_property
     def _perceiver(self) -> Perceiver:
         return open_perceiver(self._experiment.perception, self._device)
+
+
+def _refuse(sequence: Sequence, faults: list[Fault]) -> None:
+    """Say why no image can be used: the first one's own refusal if it has one."""
+    next(iter(sequence)).image()
+    counts = ", ".join(f"{count} {fault}" for fault, count in Counter(faults).items())
+    raise InputError(f"{sequence.name}: none of its images can be used ({counts}); look with `tmapr check`")
 
 
 def load_recording(experiment: Experiment, folder: RunFolder, name: str) -> Recording:
@@ -57,8 +85,6 @@ def load_recording(experiment: Experiment, folder: RunFolder, name: str) -> Reco
     return recording
 
 
-def open_data(data: Data, name: str) -> Sequence:
+def open_data(data: Data, name: str, frame: CoordinateFrame | None = None) -> Sequence:
     """A sequence of the experiment's data set."""
-    if data.layout != "folder":
-        raise InputError(f'data.layout = "{data.layout}" cannot be read yet; convert it to the folder layout')
-    return read_folder(Path(data.root), name)
+    return open_sequence(data.layout, Path(data.root), name, frame, data.topics)

@@ -100,6 +100,7 @@ class Card(Settings):
     apr: AprShape | None = None
     descriptor: Descriptor | None = None
     dimension: int | None = Field(None, gt=0, description="of the whole descriptor")
+    weights: str | None = Field(None, description="SHA-256 of the safetensors file that lies beside this card")
     sources: dict[str, str] = Field({}, description="what the weights are and the SHA-256 of their files")
 
     def described(self) -> list[str]:
@@ -118,8 +119,8 @@ class Card(Settings):
             shape = f"{self.salad.clusters} clusters × {self.salad.cluster_dim} + {self.salad.token_dim}"
             lines.append(f"SALAD head: {shape}, for {self.salad.channels} channels")
         if self.apr:
-            center = f"({self.apr.center[0]:g}, {self.apr.center[1]:g})"
-            lines.append(f"pose head: {self.apr.layers} layers, around {center} m, ± {self.apr.scale:g} m")
+            center = f"({self.apr.center[0]:.1f}, {self.apr.center[1]:.1f})"
+            lines.append(f"pose head: {self.apr.layers} layers, around {center} m, ± {self.apr.scale:.1f} m")
         if self.descriptor and self.input:
             size = "×".join(str(side) for side in self.input.size)
             lines.append(

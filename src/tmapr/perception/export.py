@@ -79,6 +79,8 @@ def _quantized(model: Any) -> Any:
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    # The exporter's notes on shapes contradict those of layers that it has turned round; the quantizer infers its own.
+    model.graph.ClearField("value_info")
     blocks = [node.name for node in model.graph.node if node.op_type == "MatMul" and _in_blocks(node)]
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "int8.onnx"

@@ -90,7 +90,7 @@ def assemble(settings: Perception) -> tuple[Network, Card]:
         apr=pose.card.apr,
         descriptor=settings.descriptor,
         dimension=descriptor.dim,
-        sources={**source.card.sources, **head.card.sources, **pose.card.sources},
+        sources={name: digest for part in (source, head, pose) for name, digest in part.sources.items()},
     )
     apr = filled(pose.card.apr, pose.tensors["apr"]) if pose.card.apr else None
     return Network(encoder, descriptor, apr, given).eval(), card

@@ -33,10 +33,12 @@ def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
 
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    options = onnxruntime.SessionOptions()
+    providers, options = _providers(device), onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what goes wrong is told once, below
+    # Threads that spin between frames take a core from the rest of the robot, and on busy cores double the time.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=_providers(device))
+        session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=providers)
     except Exception as error:
         raise InputError(f"{path}: ONNX Runtime cannot open it ({_first_line(error)}); export it again") from None
     described = session.get_modelmeta().custom_metadata_map.get(METADATA)
@@ -59,4 +61,4 @@ def _providers(device: str) -> list[str]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).split("\\n", 1)[0][:120]
+    return str(error).split("\n", 1)[0][:120]

@@ -1,11 +1,12 @@
 """Which perceiver the settings ask for: the shipped ONNX file, an exported one, or a network built with torch."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
 from tmapr.config import differences
 from tmapr.exceptions import InputError
-from tmapr.perception.card import Descriptor
+from tmapr.perception.card import CLIP, IMAGENET, Card, Vit
 from tmapr.perception.onnx import SHIPPED, load_onnx
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN, Perception
@@ -13,6 +14,8 @@ from tmapr.perception.settings import OWN, Perception
 
 def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
     """The perceiver of an experiment; torch is imported only if it has to be."""
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise InputError(f"--device {device}: there is no such device; allowed are auto, cpu, cuda and cuda:NUMBER")
     if settings.encoder == OWN:
         raise InputError(
             'perception.encoder is "own": percepts come from your program, there is nothing to encode with'
@@ -33,12 +36,27 @@ def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
 
 
 def _exported(path: Path, settings: Perception, device: str) -> Perceiver:
-    """An exported network has its size and its heads built in: settings that say otherwise are refused."""
+    """An exported network has its size, its input and its heads built in: settings that say otherwise are refused."""
     card, engine = load_onnx(path, device)
-    size = card.input.size if card.input else None
-    built_in = {"descriptor": (card.descriptor or Descriptor()).model_dump(mode="json"), "size": list(size or ())}
-    asked = {"descriptor": settings.descriptor.model_dump(mode="json"), "size": list(settings.size)}
-    changed = differences(built_in, asked, "perception")
+    changed = differences(_built_in(card, settings), _asked(settings), "perception")
     if changed or settings.head or settings.apr:
         raise InputError(f"{path}: has {changed[0] if changed else 'its heads'} built in; run `tmapr export` again")
     return Perceiver(card, settings.image, engine)
+
+
+def _asked(settings: Perception) -> dict[str, object]:
+    return settings.model_dump(mode="json", include={"descriptor", "size", "statistics", "position_rule"})
+
+
+def _built_in(card: Card, settings: Perception) -> dict[str, object]:
+    """What the card says of the same; where the checkpoint's own is asked for, whatever it is will do."""
+    size = list(card.input.size) if card.input else None
+    known = {IMAGENET: "imagenet", CLIP: "clip"}
+    statistics = known.get((card.input.mean, card.input.std), "others") if card.input else None
+    rule = card.encoder.position_rule if isinstance(card.encoder, Vit) else settings.position_rule
+    return {
+        "descriptor": card.descriptor.model_dump(mode="json") if card.descriptor else None,
+        "size": size,
+        "statistics": "checkpoint" if settings.statistics == "checkpoint" else statistics,
+        "position_rule": "checkpoint" if settings.position_rule == "checkpoint" else rule,
+    }

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Shaped, UInt8
 
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Card
@@ -28,13 +28,16 @@ class Outputs(NamedTuple):
     headings: Float[np.ndarray, "images 2"] | None = None
 
 
+Inspect = Callable[[Shaped[np.ndarray, "height width"]], Fault | None]
+"""Looks at each image in turn, before it is prepared, and says if it cannot be used."""
+
 Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
 
 
 class Perceiver:
-    """A prepared network. Calls are independent of one another; frames may come from several threads."""
+    """A network and how to feed it. Without an inspection, which may remember frames, it has no state."""
 
-    def __init__(self, card: Card, image: Image, engine: Engine) -> None:
+    def __init__(self, card: Card, image: Image, engine: Engine, inspect: Inspect | None = None) -> None:
         if card.input is None or card.dimension is None:
             raise ValueError("a perceiver's card says how large its pictures and its descriptors are")
         self.card = card
@@ -42,7 +45,12 @@ class Perceiver:
         self._image = image
         self._size = card.input.size
         self._engine = engine
+        self._inspect = inspect
         self._normaliser = Normaliser(card.apr.center, card.apr.scale) if card.apr else None
+
+    def watched_by(self, inspect: Inspect) -> "Perceiver":
+        """The same network for one stream of frames, each inspected first."""
+        return Perceiver(self.card, self._image, self._engine, inspect)
 
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
@@ -70,7 +78,8 @@ class Perceiver:
             counts = frame.image()
         except InputError:  # a damaged file is one frame's misfortune; counts of a wrong kind are everybody's
             return Fault.INVALID
-        return self._image.prepare(counts, self._size, "area")
+        fault = self._inspect(counts) if self._inspect else None
+        return fault or self._image.prepare(counts, self._size, "area")
 
     def _perceive(self, frames: Sequence[Frame], prepared: Sequence[Picture | Fault]) -> list[Percept]:
         pictures = [picture for picture in prepared if not isinstance(picture, Fault)]

@@ -69,12 +69,17 @@ class Perception(Settings):
         changed = differences(_known(where, origin).model_dump(mode="json"), self.model_dump(mode="json"), "perception")
         mine = self.origin.files
         changed += [
-            f"other {part} weights ({digest[:12]}, now {mine[part][:12]})"
+            f"other {part} weights ({_short(digest)}, now {_short(mine[part])})"
             for part, digest in origin.files.items()
             if part in mine and mine[part] != digest
         ]
         if changed:
             raise InputError(f"{where}: was made with {'; '.join(changed)}; remove it to encode again")
+
+
+def _short(digest: str) -> str:
+    """The head of a digest; a published name as it is."""
+    return digest[:12] if len(digest) == 64 else digest
 
 
 def _known(where: str, origin: Origin) -> Perception:

@@ -43,13 +43,9 @@ _STATISTICS = {
 
 # Losses that training loops leave beside the tensors as NumPy numbers: constructors of plain values.
 _SCALAR: Any = np.float64(0).__reduce__()[0]
-_HARMLESS: list[Any] = [
-    (_SCALAR, "numpy.core.multiarray.scalar"),
-    _SCALAR,
-    np.dtype,
-    np.dtypes.Float64DType,
-    np.dtypes.Float32DType,
-]
+_NUMBERS = [type(np.dtype(code)) for code in "?bhilqBHILQefd"]
+_HARMLESS: list[Any] = [(_SCALAR, "numpy.core.multiarray.scalar"), _SCALAR, np.dtype, *_NUMBERS]
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +57,17 @@ class Checkpoint:
     card: Card
     tensors: Mapping[str, Tensors] = field(repr=False)
 
+    @property
+    def sources(self) -> dict[str, str]:
+        """What the weights are, with the SHA-256 of their files."""
+        own = {self.path.name: self.card.weights} if self.card.weights else {}
+        return self.card.sources | own
+
 
 def read(path: Path) -> Checkpoint:
     """Recognise and read a file; anything unknown, damaged or not quite fitting is refused with what is wrong."""
+    if not path.is_file():
+        raise InputError(f"{path}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
     if path.suffix == ".safetensors" and path.with_suffix(".json").exists():
         return _ours(path)
     content = _safetensors(path) if path.suffix == ".safetensors" else _pickled(path)
@@ -81,7 +85,7 @@ def save(path: Path, card: Card, parts: Mapping[str, nn.Module]) -> None:
     tensors = {f"{part}.{name}": value for part, module in parts.items() for name, value in module.state_dict().items()}
     with replacing(path, retiring=path.with_suffix(".json")) as stream:
         stream.write(as_bytes({name: value.detach().cpu().contiguous() for name, value in tensors.items()}))
-    made = card.model_copy(update={"sources": {**card.sources, path.name: file_digest(path)}})
+    made = card.model_copy(update={"weights": file_digest(path)})
     write_text(path.with_suffix(".json"), made.model_dump_json(indent=2, exclude_none=True) + "\n")
 
 
@@ -118,8 +122,12 @@ def _checked(path: Path, layout: Layout, card: Card, tensors: Mapping[str, Tenso
     """Refuse names, shapes and numbers that do not fit the card."""
     shapes = {"encoder": card.encoder, "salad": card.salad, "apr": card.apr}
     for part, shape in shapes.items():
-        if shape:
-            _refuse_misfits(path, _empty(shape), tensors.get(part, {}))
+        try:
+            module = _empty(shape) if shape else None
+        except ValueError as error:  # widths that do not go together
+            raise InputError(f"{path.with_suffix('.json')}: describes no {part} that can be built ({error})") from None
+        if module:
+            _refuse_misfits(path, module, tensors.get(part, {}))
     return Checkpoint(path, layout, card, tensors)
 
 
@@ -136,8 +144,11 @@ def _refuse_misfits(path: Path, module: nn.Module, tensors: Tensors) -> None:
         given = tensors[name]
         if tuple(given.shape) != shape:
             raise InputError(f"{path}: {name!r} is {list(given.shape)}, must be {list(shape)} beside its other tensors")
-        if not given.is_floating_point() or not bool(torch.isfinite(given).all()):
-            raise InputError(f"{path}: {name!r} ({given.dtype}) holds what is no finite number; get the file again")
+        plain = given.dtype in _FLOATS and given.layout is torch.strided and given.device.type == "cpu"
+        if not plain or not bool(torch.isfinite(given).all()):
+            raise InputError(
+                f"{path}: {name!r} ({given.dtype}) holds what are no plain finite numbers; get the file again"
+            )
 
 
 def _described(path: Path, found: Found) -> Card:
@@ -163,7 +174,9 @@ def _vit_shape(path: Path, tensors: Tensors) -> Vit:
         raise InputError(f"{path}: is a giant with SwiGLU layers; take ViT-S/14, B/14 or L/14")
     blocks = {name.split(".")[1] for name in tensors if name.startswith("blocks.")}
     side = math.isqrt(max(patches, 0))
-    if width % _HEAD_WIDTH or side * side != patches:
+    if not blocks:
+        raise InputError(f"{path}: lacks 'blocks.0.norm1.weight' and all other blocks; get the file again")
+    if not width or width % _HEAD_WIDTH or not side or side * side != patches:
         raise InputError(f"{path}: width {width} with {patches} positions is no DINOv2 model (B/14: 768 with 1369)")
     registers = _axis(path, tensors, "register_tokens", 1) if "register_tokens" in tensors else 0
     return Vit(width=width, depth=len(blocks), heads=width // _HEAD_WIDTH, registers=registers, rows=side, columns=side)
@@ -191,10 +204,12 @@ def _ours(path: Path) -> Checkpoint:
     card_file = path.with_suffix(".json")
     try:
         card = Card.model_validate_json(card_file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{card_file}: cannot be read ({error.strerror})") from None
     except (ValidationError, UnicodeDecodeError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.reason
         raise InputError(f"{card_file}: is no card of weights ({reason})") from None
-    if card.sources.get(path.name) != file_digest(path):
+    if card.weights != file_digest(path):
         raise InputError(f"{path}: is not the file that its card {card_file.name} describes; copy both together")
     tensors: dict[str, Tensors] = {}
     for name, value in _safetensors(path).items():
@@ -206,21 +221,17 @@ def _ours(path: Path) -> Checkpoint:
 def _safetensors(path: Path) -> Tensors:
     try:
         return load_file(path)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path}: is not a whole safetensors file ({error})") from None
 
 
 def _pickled(path: Path) -> Mapping[str, Any]:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
     try:
         with warnings.catch_warnings(action="ignore"), torch.serialization.safe_globals(_HARMLESS):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise InputError(f"{path}: {_refusal(str(error))}") from None
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, UnicodeDecodeError) as error:
+    except Exception as error:  # on damaged bytes torch's reader raises whatever they make it stumble over
         raise InputError(f"{path}: is not a whole PyTorch file ({' '.join(str(error).split())[:120]})") from None
     if not isinstance(content, Mapping):
         raise InputError(f"{path}: holds a {type(content).__name__}, not named tensors")

@@ -1,0 +1,150 @@
+"""`tmapr import`: any recording that can be read becomes a folder with `frames.csv`.
+
+Other files may say when and where its images were taken, with a row for each image in their order. A file with more
+rows than images belongs to a longer recording: row k, counted from 0, is of the image whose name ends in the number k.
+Fixes that have stamps of their own are interpolated instead.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tmapr.cli.options import Quiet, watching
+
+if TYPE_CHECKING:
+    from tmapr.data.sequence import Sequence
+    from tmapr.data.trajectory import Table
+    from tmapr.types import Frame
+
+STAMPS = "CSV or text with each image's stamp: seconds, integer nanoseconds or ISO-8601"
+GPS = "CSV with the columns lon,lat and perhaps stamp, or a JSON list of such pairs"
+
+
+def import_recording(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="a folder of images, or another recording")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="the folder to write, new or empty")],
+    stamps: Annotated[Path | None, typer.Option(metavar="FILE", help=STAMPS)] = None,
+    gps: Annotated[Path | None, typer.Option(metavar="FILE", help=GPS)] = None,
+    stride: Annotated[int, typer.Option(metavar="N", min=1, help="keep every Nth image")] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Convert a recording to PNG files and frames.csv.
+
+    With stamps and fixes in files of their own:
+
+    tmapr import flight/thermal drive --stamps flight/timestamps.csv --gps flight/gps.json
+    """
+    from tmapr.data.folder import write_folder
+    from tmapr.data.opening import open_path
+
+    sequence = open_path(source)
+    if stamps is not None:
+        sequence = _stamped(sequence, stamps)
+    if gps is not None:
+        sequence = _placed(sequence, gps)
+    kept = sequence[::stride]
+    write_folder(out, kept, watching("importing", quiet))
+    if not quiet:
+        typer.echo(f"{out}: {_summary(kept)}")
+
+
+def _stamped(sequence: "Sequence", file: Path) -> "Sequence":
+    from tmapr.data.trajectory import read_stamps
+
+    found = read_stamps(file)
+    stamps = found[_rows(sequence, len(found), file)].tolist()
+
+    def start() -> Iterator["Frame"]:
+        return (replace(frame, stamp=stamp) for frame, stamp in zip(sequence, stamps, strict=True))
+
+    return replace(sequence, start=start)
+
+
+def _placed(sequence: "Sequence", file: Path) -> "Sequence":
+    import numpy as np
+
+    from tmapr.data.coordinates import from_degrees, tangent_plane
+    from tmapr.data.poses import Poses
+    from tmapr.exceptions import InputError
+
+    table = _fixes(file)
+    degrees, stamps = table.degrees(), table.stamps()
+    known = ~np.isnan(degrees[:, 0])
+    if not known.any():
+        raise InputError(f"{file}: holds no fix")
+    plane = tangent_plane(*degrees[known][0].tolist())
+    fixes = from_degrees(degrees[:, 0], degrees[:, 1], plane)
+    if stamps is None:
+        positions = fixes[_rows(sequence, len(fixes), file)]
+    else:
+        taken = np.array([frame.stamp for frame in sequence])
+        positions = Poses(stamps[known], fixes[known], np.full(known.sum(), np.nan)).at(taken).positions
+    if np.isnan(positions).all():
+        raise InputError(f"{file}: has no fix near the time of an image")
+
+    def start() -> Iterator["Frame"]:
+        for frame, position in zip(sequence, positions, strict=True):
+            yield replace(frame, position=None if np.isnan(position[0]) else position)
+
+    return replace(sequence, frame=plane, start=start)
+
+
+def _rows(sequence: "Sequence", found: int, file: Path) -> list[int]:
+    """Which row of a file is of which frame."""
+    from tmapr.exceptions import InputError
+
+    if found == len(sequence):
+        return list(range(found))
+    names = [frame.file.stem if frame.file else "" for frame in sequence]
+    numbers = [int(digits[0]) if (digits := re.search("[0-9]{1,18}$", name)) else found for name in names]
+    if outside := [name for name, number in zip(names, numbers, strict=True) if number >= found]:
+        raise InputError(
+            f"{file}: has {found} rows for {len(sequence)} images, and none for {outside[0]!r}; there must be a row for"
+            " each image, or names that end in the number of their row, counted from 0"
+        )
+    return numbers
+
+
+def _fixes(path: Path) -> "Table":
+    """The columns lon and lat, and a stamp's if it has one, of a table or a JSON list."""
+    from tmapr.data.trajectory import as_table, read_table, read_text
+    from tmapr.exceptions import InputError
+
+    if path.suffix.lower() != ".json":
+        table = read_table(path, headless=("lon", "lat"))
+    else:
+        try:
+            entries: Any = json.loads(read_text(path))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}: is not JSON ({error})") from None
+        rows = [(row, _fix(entry)) for row, entry in enumerate(entries if isinstance(entries, list) else [])]
+        table = as_table(path, ("lon", "lat"), rows, unit="entry")
+    if not table.lines or not {"lon", "lat"} <= set(table.columns):
+        raise InputError(f"{path}: needed are the columns lon,lat with a fix in each row, or a JSON list of [lon, lat]")
+    return table
+
+
+def _fix(entry: Any) -> list[str]:
+    """The cells of an entry [lon, lat, …] or {"lon": …, "lat": …}; null is no fix."""
+    if entry is None:
+        return ["", ""]
+    if isinstance(entry, dict):
+        entry = [entry[name] for name in ("lon", "lat") if name in entry]
+    return ["" if value is None else str(value) for value in entry[:2]] if isinstance(entry, list) else []
+
+
+def _summary(sequence: "Sequence") -> str:
+    import numpy as np
+
+    from tmapr.types import NANOSECONDS
+
+    frames = list(sequence)
+    positions = np.array([frame.position for frame in frames if frame.position is not None])
+    metres = np.hypot(*np.diff(positions, axis=0).T).sum() if len(positions) > 1 else 0.0
+    seconds = (frames[-1].stamp - frames[0].stamp) / NANOSECONDS
+    return f"{len(frames)} frames over {seconds:.3f} s, {len(positions)} of them with positions along {metres:.1f} m"

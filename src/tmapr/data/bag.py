@@ -1,0 +1,158 @@
+"""Bags as ROS records them, read without ROS: a ROS 1 .bag, a ROS 2 bag in SQLite or MCAP, a folder or a lone file.
+
+Positions are read when the bag is opened, images while they are iterated over, in the order of recording. A frame holds
+its image for as long as the frame itself is held: a pass takes the memory of the positions and of a few images.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from math import isnan, remainder, tau
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+from pydantic import Field
+
+from tmapr.config import Settings
+from tmapr.data.coordinates import LOCAL, described, from_degrees, tangent_plane
+from tmapr.data.messages import FIX, IMAGES, POSES, Bag, Message, Place, Topic, fix, stamp
+from tmapr.data.poses import MAX_BEYOND, Poses, track_direction, wrapped
+from tmapr.data.sequence import Sequence
+from tmapr.exceptions import InputError
+from tmapr.types import NANOSECONDS, CoordinateFrame, Frame
+
+_BEYOND = round(MAX_BEYOND * NANOSECONDS)
+_NOWHERE = Poses(np.zeros(0, int), np.zeros((0, 2)), np.zeros(0))
+
+
+class Topics(Settings):
+    """Which topics of a bag are read."""
+
+    image: str | None = Field(None, description="topic of the thermal images; none: the only one with images")
+    position: str | None = Field(
+        None, description='topic of the positions; none: the only one with positions, if any; "": no positions'
+    )
+
+
+GUESSED = Topics()
+
+
+def read_bag(path: Path, name: str, frame: CoordinateFrame | None = None, topics: Topics = GUESSED) -> Sequence:
+    """The sequence in a bag; an image has a position where some were recorded shortly before and after it.
+
+    GPS fixes are placed in `frame`, else around the first of them, and headed along their track. A message without a
+    stamp in its header was taken when it was recorded.
+    """
+    bag = Bag(path)
+    recorded = bag.topics()
+    images = _chosen(path, recorded, IMAGES, topics.image, "image")
+    if images is None:
+        found = ", ".join(map(str, recorded)) or "no messages at all"
+        raise InputError(f"{path}: holds no images ({' or '.join(IMAGES)}) but {found}")
+    poses, placed = _NOWHERE, frame or CoordinateFrame()
+    if topics.position != "" and (positions := _chosen(path, recorded, (*POSES, FIX), topics.position, "position")):
+        poses, placed = (_fixes if positions.kind == FIX else _poses)(bag, positions, frame)
+    return Sequence(name, placed, images.count, partial(_frames, bag, name, images, _Track.along(poses)))
+
+
+def _chosen(
+    path: Path, recorded: Iterable[Topic], kinds: Collection[str], wanted: str | None, role: str
+) -> Topic | None:
+    """The topic that is wanted, else the only one that fits; None where none does."""
+    fitting = [topic for topic in recorded if topic.kind in kinds]
+    listed = ", ".join(map(str, fitting)) or "none"
+    if wanted is not None:
+        named = [topic for topic in fitting if topic.name == wanted]
+        if not named:
+            raise InputError(f"{path}: data.topics.{role} is {wanted!r}; topics with {role}s are {listed}")
+        return named[0]
+    if len(fitting) > 1:
+        example = f'data.topics.{role} = "{fitting[0].name}"'
+        raise InputError(f"{path}: has several topics with {role}s; choose one, as in {example}: {listed}")
+    return fitting[0] if fitting else None
+
+
+def _poses(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses, CoordinateFrame]:
+    """Poses in a frame of the robot's own, which two recordings share only if their robot saw to it."""
+    if frame and frame.kind != LOCAL:
+        raise InputError(
+            f"{bag.path}, topic {topic.name}: local positions cannot be placed in {described(frame)}; map with one kind"
+            ' of position, or go without: data.topics.position = ""'
+        )
+    stamps, places = _gathered(bag, topic, POSES[topic.kind])
+    return Poses(stamps, places[:, :2], places[:, 2]), frame or CoordinateFrame()
+
+
+def _fixes(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses, CoordinateFrame]:
+    """Fixes in a tangent plane."""
+    stamps, places = _gathered(bag, topic, fix)
+    if not len(places):
+        return _NOWHERE, frame or CoordinateFrame()
+    plane = frame or tangent_plane(*places[0, :2].tolist())
+    try:
+        positions = from_degrees(places[:, 0], places[:, 1], plane)
+    except InputError as error:
+        raise InputError(f"{bag.path}, topic {topic.name}: {error}") from None
+    return Poses(stamps, positions, track_direction(positions)), plane
+
+
+def _gathered(
+    bag: Bag, topic: Topic, place: Callable[[Message, str], Place | None]
+) -> tuple[Int[np.ndarray, " poses"], Float[np.ndarray, "poses 3"]]:
+    """The stamps and places of a topic's messages that have one."""
+    with closing(bag.messages(topic)) as messages:
+        found = [(stamp(message, received), place(message, where)) for where, received, message in messages]
+    known = [(since, at) for since, at in found if at is not None]
+    stamps = np.array([since for since, _ in known], dtype=np.int64)
+    return stamps, np.array([at for _, at in known], dtype=float).reshape(-1, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Track:
+    """`Poses.at` for one stamp after another, in no more time where there are more poses.
+
+    It is linear between two poses, so that its values on them and halfway say it all; `starts` and `steps` are x, y and
+    heading at a pose and from there to the next, NaN where there is none.
+    """
+
+    poses: Poses
+    stamps: list[int]
+    starts: Float[np.ndarray, "poses 3"]
+    steps: Float[np.ndarray, "gaps 3"]
+
+    @classmethod
+    def along(cls, poses: Poses) -> "_Track":
+        """The track through poses in any order."""
+        stamps = np.unique(poses.stamps)
+        starts, halfway = _columns(poses.at(stamps)), _columns(poses.at(stamps[:-1] + np.diff(stamps) // 2))
+        steps = np.diff(starts, axis=0)
+        steps[:, 2] = wrapped(steps[:, 2])
+        return cls(poses, stamps.tolist(), starts, np.where(np.isnan(halfway), np.nan, steps))
+
+    def at(self, taken: int) -> tuple[Float[np.ndarray, "2"] | None, float | None]:
+        """The position and the heading at a stamp, if there are."""
+        if not self.stamps or not self.stamps[0] - _BEYOND <= taken <= self.stamps[-1] + _BEYOND:
+            return None, None
+        row = bisect_right(self.stamps, taken) - 1
+        if 0 <= row < len(self.steps):
+            since = taken - self.stamps[row]
+            share = since / (self.stamps[row + 1] - self.stamps[row])
+            place = self.starts[row] + share * self.steps[row] if since else self.starts[row]
+        else:
+            place = _columns(self.poses.at(np.array([taken])))[0]
+        x, y, heading = place.tolist()
+        return None if isnan(x) else np.array([x, y]), None if isnan(heading) else remainder(heading, tau)
+
+
+def _columns(poses: Poses) -> Float[np.ndarray, "poses 3"]:
+    return np.column_stack([poses.positions, poses.headings])
+
+
+def _frames(bag: Bag, name: str, topic: Topic, track: _Track) -> Iterator[Frame]:
+    with closing(bag.messages(topic)) as messages:
+        for index, (where, received, message) in enumerate(messages):
+            taken = stamp(message, received)
+            yield Frame(name, index, taken, IMAGES[topic.kind](message, where), *track.at(taken))

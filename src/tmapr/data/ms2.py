@@ -1,0 +1,266 @@
+"""MS2, a car's stereo thermal cameras with GPS and odometry, as its authors lay it out:
+
+    ROOT/sync_data/SEQ/thr/img_left/000000.png …    thr/img_left_timestamp.txt    (and img_right)
+    ROOT/sync_data/SEQ/gps_imu/data/000000.txt …    gps_imu/data_timestamp.txt
+    ROOT/odom/SEQ/thr/000000.txt …                  one for each image
+
+A timestamp file has one integer of nanoseconds per line. A fix has one number per line: longitude, latitude, altitude
+and more (the official description has the first two the other way round). An odometry file is the 4×4 pose of the
+camera, x to the right and z forward, relative to the first image: seen from above, z is ahead and −x to the left.
+
+The odometry starts anew in every sequence, so positions come from GPS. Headings come from the odometry, turned by its
+rigid fit to the GPS track; without odometry they are the direction of travel.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int, UInt16
+
+from tmapr.artifacts.images import read_image, write_png
+from tmapr.data.coordinates import ENU, described, from_degrees, tangent_plane, to_degrees
+from tmapr.data.poses import Poses, rotation_onto, track_direction, wrapped
+from tmapr.data.sequence import Sequence, from_arrays
+from tmapr.data.trajectory import parse_number, read_text
+from tmapr.exceptions import InputError
+from tmapr.types import CoordinateFrame, Frame
+
+SIDES = ("left", "right")
+_LATEST = 2**62  # ns, in the year 2116: the difference of two stamps fits into 64 bits too
+_FIX = ("longitude", "latitude", "altitude")
+_MAX_SKEW = 0.01
+"""How far the length of a direction in a pose file may be from 1: they are printed with few decimals."""
+
+
+def read_ms2(root: Path, name: str, frame: CoordinateFrame | None = None) -> Sequence:
+    """Sequence SEQ/left or SEQ/right; without a frame, positions are relative to its own first fix."""
+    drive = _drive(root, name)
+    if not drive.folder.is_dir():
+        raise InputError(f"{drive.folder}: no such folder; data.root must be the folder that holds sync_data")
+    stamps = _stamps(drive.image_stamps)
+    _refuse_others(drive.images, ".png", len(stamps), f"{drive.image_stamps.name} has {len(stamps)} stamps")
+    files = [drive.images / f"{row:06d}.png" for row in range(len(stamps))]
+    frame, poses = _poses(drive, stamps, frame)
+    return from_arrays(name, frame, stamps, lambda row: read_image(files[row]), poses.positions, poses.headings, files)
+
+
+def write_ms2(root: Path, name: str, sequence: Sequence) -> None:
+    """Write a sequence with positions in a tangent plane as SEQ/left or SEQ/right.
+
+    The GPS and odometry that the other camera's writing left are kept. Odometry is written if every frame has a
+    position and a heading; otherwise reading finds the direction of travel.
+    """
+    drive = _drive(root, name)
+    if drive.images.exists():
+        raise InputError(f"{drive.images}: exists already; remove it, or write to another folder")
+    if drive.odometry.exists() and len(listed(drive.odometry)) != len(sequence):
+        raise InputError(
+            f"{drive.odometry}: has the poses of {len(listed(drive.odometry))} images, and {name} has {len(sequence)};"
+            " the left and the right camera take as many"
+        )
+    taken = write_images(sequence, ENU, lambda row, _: drive.images / f"{row:06d}.png")
+    posed = np.isfinite(taken.positions).all(axis=1)
+    if posed.any() and not drive.gps.exists():
+        degrees = to_degrees(taken.positions[posed], sequence.frame)
+        _write_numbered(drive.fixes, [f"{lon!r}\n{lat!r}\n0.0\n" for lon, lat in degrees.tolist()])
+        _write_stamps(drive.fix_stamps, taken.stamps[posed])
+    if posed.all() and np.isfinite(taken.headings).all() and not drive.odometry.exists():
+        rows = _odometry(taken).tolist()
+        _write_numbered(drive.odometry, ["".join(f"{' '.join(map(repr, row))}\n" for row in pose) for pose in rows])
+    _write_stamps(drive.image_stamps, taken.stamps)  # last: what was cut short is refused when it is read
+
+
+@dataclass(frozen=True, slots=True)
+class _Drive:
+    """Where the files of one sequence and camera lie."""
+
+    folder: Path
+    side: str
+    odometry: Path
+
+    @property
+    def images(self) -> Path:
+        return self.folder / "thr" / f"img_{self.side}"
+
+    @property
+    def image_stamps(self) -> Path:
+        return self.folder / "thr" / f"img_{self.side}_timestamp.txt"
+
+    @property
+    def gps(self) -> Path:
+        return self.folder / "gps_imu"
+
+    @property
+    def fixes(self) -> Path:
+        return self.gps / "data"
+
+    @property
+    def fix_stamps(self) -> Path:
+        return self.gps / "data_timestamp.txt"
+
+
+def _lines(path: Path) -> list[str]:
+    return read_text(path).rstrip().splitlines()
+
+
+def _drive(root: Path, name: str) -> _Drive:
+    sequence, side = split_name(name, "an MS2")
+    return _Drive(root / "sync_data" / sequence, side, root / "odom" / sequence / "thr")
+
+
+def _stamps(path: Path) -> Int[np.ndarray, " n"]:
+    """In the order of the file: a camera's clock may repeat a stamp or step back, and that is for others to judge."""
+    lines = _lines(path)
+    if not lines:
+        raise InputError(f"{path}: lists no stamp")
+    return np.array([nanoseconds(line, f"{path}, line {row}") for row, line in enumerate(lines, start=1)])
+
+
+def _refuse_others(folder: Path, suffix: str, count: int, known: str) -> None:
+    """Files must be numbered from 0 without a gap and be as many as is known from elsewhere."""
+    found, expected = set(listed(folder)), {f"{row:06d}{suffix}" for row in range(count)}
+    if not found:
+        raise InputError(f"{folder}: is empty; {known} for as many files *{suffix}")
+    if found != expected:
+        name = min(found ^ expected)
+        wrong = "is missing" if name in expected else "is one too many"
+        raise InputError(f"{folder}: {name} {wrong}; {known} for {min(expected)} to {max(expected)}")
+
+
+def _poses(
+    drive: _Drive, stamps: Int[np.ndarray, " images"], frame: CoordinateFrame | None
+) -> tuple[CoordinateFrame, Poses]:
+    """The poses of the images, and what they are relative to."""
+    if not drive.gps.exists():
+        nowhere = Poses(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0))
+        return frame or CoordinateFrame(), nowhere.at(stamps)
+    times = _stamps(drive.fix_stamps)
+    _refuse_others(drive.fixes, ".txt", len(times), f"{drive.fix_stamps.name} has {len(times)} stamps")
+    degrees = np.array([_fix(drive.fixes / f"{row:06d}.txt") for row in range(len(times))])
+    frame = frame or tangent_plane(*degrees[0].tolist())
+    order = np.argsort(times, kind="stable")
+    positions = from_degrees(degrees[order, 0], degrees[order, 1], frame)
+    poses = Poses(times[order], positions, track_direction(positions)).at(stamps)
+    if drive.odometry.exists():
+        _refuse_others(drive.odometry, ".txt", len(stamps), f"{drive.images.name} has {len(stamps)} images")
+        odometry = np.array([_pose(drive.odometry / f"{row:06d}.txt") for row in range(len(stamps))])
+        poses = replace(poses, headings=_headings(odometry, poses))
+    return frame, poses
+
+
+def _fix(path: Path) -> tuple[float, float]:
+    """Longitude and latitude in degrees."""
+    lines = _lines(path)
+    if len(lines) < len(_FIX):
+        raise InputError(f"{path}: has {len(lines)} lines; a fix has {', '.join(_FIX)}, one per line")
+    cells = enumerate(zip(_FIX, lines, strict=False), start=1)
+    lon, lat, _ = (parse_number(line, what, f"{path}, line {row}") for row, (what, line) in cells)
+    if abs(lat) > 90 or abs(lon) > 180 or lon == lat == 0:
+        raise InputError(f"{path}: longitude {lon:g} and latitude {lat:g} are no fix; are lines 1 and 2 swapped?")
+    return lon, lat
+
+
+def _pose(path: Path) -> Float[np.ndarray, "4 4"]:
+    words = read_text(path).split()
+    if len(words) != 16:
+        raise InputError(f"{path}: holds {len(words)} numbers; a 4×4 pose has 16")
+    pose = np.array([parse_number(word, f"number {at}", f"{path}") for at, word in enumerate(words, 1)]).reshape(4, 4)
+    refuse_skew(pose[:3, 2], f"{path}")
+    return pose
+
+
+def _headings(odometry: Float[np.ndarray, "n 4 4"], poses: Poses) -> Float[np.ndarray, " n"]:
+    """The odometry's headings in the frame of the positions; those of the track if there is nothing to fit to."""
+    known = np.isfinite(poses.positions).all(axis=1)
+    angle = rotation_onto(_from_above(odometry[known, :3, 3]), poses.positions[known])
+    if angle is None:
+        return poses.headings
+    ahead, left = _from_above(odometry[:, :3, 2]).T
+    return wrapped(np.arctan2(left, ahead) + angle)
+
+
+def _from_above(vectors: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 2"]:
+    """Of vectors in the camera's axes: how far ahead and how far to the left."""
+    return np.stack([vectors[:, 2], -vectors[:, 0]], axis=-1)
+
+
+def _odometry(taken: Poses) -> Float[np.ndarray, "n 4 4"]:
+    """Camera poses relative to the first; the inverse of `_from_above` for a camera that stays level."""
+    start = taken.headings[0]
+    to_first = np.array([[np.cos(start), np.sin(start)], [-np.sin(start), np.cos(start)]])
+    ahead, left = to_first @ (taken.positions - taken.positions[0]).T
+    cosine, sine = np.cos(taken.headings - start), np.sin(taken.headings - start)
+    poses = np.tile(np.eye(4), (len(taken.stamps), 1, 1))
+    poses[:, 0, 0], poses[:, 0, 2], poses[:, 0, 3] = cosine, -sine, -left
+    poses[:, 2, 0], poses[:, 2, 2], poses[:, 2, 3] = sine, cosine, ahead
+    return poses
+
+
+def _write_numbered(folder: Path, texts: list[str]) -> None:
+    folder.mkdir(parents=True)
+    for row, text in enumerate(texts):
+        (folder / f"{row:06d}.txt").write_text(text)
+
+
+def _write_stamps(path: Path, stamps: Int[np.ndarray, " n"]) -> None:
+    path.write_text("".join(f"{stamp}\n" for stamp in stamps.tolist()))
+
+
+def write_images(sequence: Sequence, kind: str, path: Callable[[int, int], Path]) -> Poses:
+    """Write every image as 16-bit PNG to `path(row, stamp)`; the poses of the frames, NaN where there is none."""
+    if not len(sequence):
+        raise InputError(f"{sequence.name}: has no frame to write")
+    stamps, positions, headings = [], [], []
+    for row, frame in enumerate(sequence):
+        if frame.position is not None and sequence.frame.kind != kind:
+            raise InputError(
+                f"{sequence.name}: positions are in {described(sequence.frame)}, this layout has kind {kind!r}"
+            )
+        write_png(path(row, frame.stamp), _sixteen_bits(frame))
+        stamps.append(frame.stamp)
+        positions.append(np.full(2, np.nan) if frame.position is None else frame.position)
+        headings.append(np.nan if frame.heading is None else frame.heading)
+    return Poses(np.array(stamps), np.array(positions), np.array(headings))
+
+
+def _sixteen_bits(frame: Frame) -> UInt16[np.ndarray, "height width"]:
+    image = frame.image()
+    if image.dtype != np.uint16:
+        raise InputError(f"{frame.sequence}: image {frame.index} holds {image.dtype}; this layout has 16-bit counts")
+    return image
+
+
+def split_name(name: str, layout: str) -> tuple[str, str]:
+    """The folder and the side of the camera that a sequence's name tells."""
+    sequence, separator, side = name.partition("/")
+    if not (sequence and separator and side in SIDES):
+        raise InputError(f"{name!r} names no sequence of {layout} folder; write SEQUENCE/left or SEQUENCE/right")
+    return sequence, side
+
+
+def listed(folder: Path) -> list[str]:
+    """The names in a folder, without hidden ones: file managers leave those. No file is opened or even looked at."""
+    try:
+        return sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    except FileNotFoundError:
+        raise InputError(f"{folder}: no such folder") from None
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be listed ({error.strerror})") from None
+
+
+def nanoseconds(text: str, where: str) -> int:
+    """A stamp that can be nothing but integer nanoseconds, however small."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) < _LATEST):
+        raise InputError(f"{where}: {text[:40]!r} is not a stamp in integer nanoseconds")
+    return int(digits)
+
+
+def refuse_skew(direction: Float[np.ndarray, "3"], where: str) -> None:
+    """A column of a rotation has length 1."""
+    length = float(np.linalg.norm(direction))
+    if abs(length - 1) > _MAX_SKEW:
+        raise InputError(f"{where}: is no pose; a column of its rotation has length {length:g} instead of 1")

@@ -1,0 +1,47 @@
+"""A sequence from wherever it lies: by the layout an experiment names, or by looking at what is there."""
+
+from pathlib import Path
+from typing import Literal
+
+from tmapr.data.bag import Topics, read_bag
+from tmapr.data.folder import read_folder
+from tmapr.data.ms2 import read_ms2
+from tmapr.data.sequence import Sequence
+from tmapr.data.sthereo import read_sthereo
+from tmapr.exceptions import InputError
+from tmapr.types import CoordinateFrame
+
+Layout = Literal["ms2", "sthereo", "folder", "bag"]
+_READERS = {"ms2": read_ms2, "sthereo": read_sthereo, "folder": read_folder}
+_BAGS = (".bag", ".mcap", ".db3")
+_ANY = Topics()
+
+
+def open_sequence(
+    layout: Layout, root: Path, name: str, frame: CoordinateFrame | None = None, topics: Topics = _ANY
+) -> Sequence:
+    """The sequence of that name in a data set; without a frame, positions on Earth are relative to its own first."""
+    if layout == "bag":
+        return read_bag(_bag(root / name), name, frame, topics)
+    return _READERS[layout](root, name, frame)
+
+
+def open_path(path: Path, topics: Topics = _ANY) -> Sequence:
+    """The sequence in a folder or a bag, whichever layout it has; of a stereo data set, that of the left camera."""
+    named = path if path.name not in ("", "..") else path.resolve()
+    if named.suffix in _BAGS or (named / "metadata.yaml").exists():
+        return read_bag(named, named.stem, None, topics)
+    if (named / "thr/img_left").is_dir():
+        return read_ms2(named.parent.parent, f"{named.name}/left")
+    if (named / "image/stereo_thermal_14_left").is_dir():
+        return read_sthereo(named.parent, f"{named.name}/left")
+    return read_folder(named.parent, named.name)
+
+
+def _bag(path: Path) -> Path:
+    """The bag of that name: a name need not tell its suffix."""
+    found = [path, *(path.with_name(path.name + suffix) for suffix in _BAGS)]
+    there = [candidate for candidate in found if candidate.exists()]
+    if len(there) > 1:
+        raise InputError(f"{path}: there are {there[0].name} and {there[1].name}; name one with its suffix")
+    return there[0] if there else path

@@ -1,0 +1,162 @@
+"""Coordinates against geodesy that is written here otherwise, against numbers of the textbooks, and against PROJ."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as budget
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from tmapr.data.coordinates import (
+    ENU,
+    UTM,
+    described,
+    from_degrees,
+    from_utm,
+    tangent_plane,
+    to_degrees,
+    utm_grid,
+)
+from tmapr.exceptions import InputError
+from tmapr.types import CoordinateFrame
+
+A, B = 6_378_137.0, 6_356_752.314245179  # metres: the semi-axes of WGS 84
+CAMPUS = (127.3653, 36.3721)
+HOMES = [CAMPUS, (0.0, 0.0), (-70.6, -33.5), (179.99, 51.9), (18.9, 69.6)]
+FAR = 20_000.0
+
+
+def degrees_of(positions, home):
+    """Where the vertical through a point of the tangent plane meets the ellipsoid: the root of a quadratic."""
+    lon, lat = np.radians(home)
+    up = np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    east = np.array([-np.sin(lon), np.cos(lon), 0.0])
+    axes = np.array([A, A, B])
+    foot = axes**2 * up / np.linalg.norm(axes * up)
+    level = foot + positions @ np.stack([east, np.cross(up, east)])
+    # |(level + u·up) / axes|² = 1 for u, whose two roots are here and at the antipodes
+    a, b = np.sum((up / axes) ** 2), np.sum(level * up / axes**2, axis=1)
+    c = np.sum((level / axes) ** 2, axis=1) - 1
+    x, y, z = (level + np.outer((-b + np.sqrt(b**2 - a * c)) / a, up)).T
+    return np.degrees(np.stack([np.arctan2(y, x), np.arctan2(z * A**2, np.hypot(x, y) * B**2)], axis=1))
+
+
+def metres(home, lon, lat):
+    return from_degrees(np.array([lon]), np.array([lat]), tangent_plane(*home))[0]
+
+
+def spread(rng):
+    return rng.uniform(-FAR, FAR, (200, 2))
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_degrees_become_the_metres_of_an_independent_formula(rng, home):
+    truth = spread(rng)
+    lon, lat = degrees_of(truth, home).T
+    np.testing.assert_allclose(from_degrees(lon, lat, tangent_plane(*home)), truth, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_there_and_back_is_the_identity_within_twenty_kilometres(rng, home):
+    truth = spread(rng)
+    lon, lat = to_degrees(truth, tangent_plane(*home)).T
+    np.testing.assert_allclose(from_degrees(lon, lat, tangent_plane(*home)), truth, atol=1e-6, rtol=0)
+
+
+@budget(max_examples=200, deadline=None, derandomize=True)
+@given(lon=st.floats(-180, 180), lat=st.floats(-75, 75), east=st.floats(-FAR, FAR), north=st.floats(-FAR, FAR))
+def test_there_and_back_is_the_identity_everywhere_but_at_the_poles(lon, lat, east, north):
+    frame = tangent_plane(lon, lat)
+    (found,) = to_degrees(np.array([[east, north]]), frame)
+    np.testing.assert_allclose(from_degrees(found[:1], found[1:], frame), [[east, north]], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_the_origin_is_zero(home):
+    np.testing.assert_array_equal(metres(home, *home), [0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("lat", "latitude_degree", "longitude_degree"),
+    [
+        (0.0, 110_574, 111_320),
+        (15.0, 110_649, 107_551),
+        (30.0, 110_852, 96_486),
+        (45.0, 111_132, 78_847),
+        (60.0, 111_412, 55_800),
+    ],
+)
+def test_a_degree_is_as_long_as_the_textbooks_say(lat, latitude_degree, longitude_degree):
+    east, _ = metres((10.0, lat), 10.01, lat) - metres((10.0, lat), 9.99, lat)
+    _, north = metres((10.0, lat), 10.0, lat + 0.01) - metres((10.0, lat), 10.0, lat - 0.01)
+    assert (east * 50, north * 50) == (pytest.approx(longitude_degree, abs=1), pytest.approx(latitude_degree, abs=1))
+
+
+@pytest.mark.parametrize("span", [0.01, 0.1])
+def test_a_meridian_goes_north_by_its_arc_seen_from_the_plane(span):
+    lon, lat = CAMPUS
+
+    def step(angle):
+        """Radius of curvature of the meridian, foreshortened."""
+        radius = (A * B) ** 2 / ((A * np.cos(angle)) ** 2 + (B * np.sin(angle)) ** 2) ** 1.5
+        return radius * np.cos(angle - np.radians(lat))
+
+    arc, _ = quad(step, np.radians(lat), np.radians(lat + span), epsabs=1e-9)
+    np.testing.assert_allclose(metres(CAMPUS, lon, lat + span), [0.0, arc], atol=1e-6)
+
+
+@pytest.mark.parametrize("span", [0.01, 0.1])
+def test_a_parallel_goes_east_on_its_circle_and_bends_to_the_pole(span):
+    lon, lat = CAMPUS
+    radius = A**2 * np.cos(np.radians(lat)) / np.hypot(A * np.cos(np.radians(lat)), B * np.sin(np.radians(lat)))
+    bend = radius * np.sin(np.radians(lat)) * (1 - np.cos(np.radians(span)))
+    east = radius * np.sin(np.radians(span))
+    np.testing.assert_allclose(metres(CAMPUS, lon + span, lat), [east, bend], atol=1e-6)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_proj_says_the_same(rng, home):
+    pyproj = pytest.importorskip("pyproj")
+    topocentric = pyproj.Transformer.from_pipeline(
+        "+proj=pipeline +step +proj=unitconvert +xy_in=deg +xy_out=rad +step +proj=cart +ellps=WGS84"
+        f" +step +proj=topocentric +ellps=WGS84 +lon_0={home[0]} +lat_0={home[1]} +h_0=0"
+    )
+    lon, lat = degrees_of(spread(rng), home).T
+    east, north, _ = topocentric.transform(lon, lat, np.zeros_like(lon))
+    found = from_degrees(lon, lat, tangent_plane(*home))
+    np.testing.assert_allclose(found, np.stack([east, north], axis=1), atol=1e-6, rtol=0)
+
+
+def test_utm_loses_the_whole_metres_of_its_origin():
+    frame = utm_grid("52N", 346_522.9, 4_023_630.1)
+    assert frame == CoordinateFrame(UTM, "52N", (346_522.0, 4_023_630.0))
+    found = from_utm(np.array([346_522.9]), np.array([4_023_628.1]), "52N", frame)
+    np.testing.assert_allclose(found, [[0.9, -1.9]], atol=1e-9)
+
+
+@pytest.mark.parametrize("frame", [CoordinateFrame(), utm_grid("52N", 0.0, 0.0)])
+def test_degrees_are_refused_in_another_kind_of_frame(frame):
+    with pytest.raises(InputError, match="longitude and latitude cannot be placed in"):
+        from_degrees(np.zeros(1), np.zeros(1), frame)
+
+
+@pytest.mark.parametrize("frame", [CoordinateFrame(), tangent_plane(*CAMPUS), utm_grid("51N", 0.0, 0.0)])
+def test_utm_is_refused_in_another_kind_of_frame_or_zone(frame):
+    with pytest.raises(InputError, match="UTM 52N coordinates cannot be placed in"):
+        from_utm(np.zeros(1), np.zeros(1), "52N", frame)
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        (tangent_plane(*CAMPUS), "the tangent plane at 127.365300°, 36.372100°"),
+        (utm_grid("52N", 346_522.9, 4_023_630.1), "UTM 52N from 346522, 4023630"),
+        (CoordinateFrame(), "a local frame"),
+    ],
+)
+def test_a_frame_is_described_in_words(frame, words):
+    assert described(frame) == words
+
+
+def test_a_tangent_plane_is_one_of_its_kind():
+    assert tangent_plane(*CAMPUS) == CoordinateFrame(ENU, None, CAMPUS)

@@ -1,0 +1,75 @@
+"""The experiment files that ship: each loads, says only what differs from the defaults, and has the paper's roles."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tmapr.config import load_settings
+from tmapr.experiment import Experiment
+
+FILES = sorted((Path(__file__).parents[1] / "experiments").glob("*.toml"))
+DEFAULTS = Experiment().model_dump(mode="json")
+
+
+def leaves(tree, path=()):
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
+
+
+def default(path):
+    node = DEFAULTS
+    for key in path:
+        node = node[key]
+    return node
+
+
+def experiment(name):
+    return load_settings(Experiment, next(file for file in FILES if file.stem == name))
+
+
+def test_there_is_one_for_each_data_set_of_the_paper():
+    assert [file.stem for file in FILES] == ["ms2-campus", "own-robot", "sthereo-valley"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_it_loads_and_is_named_as_its_file(file):
+    assert load_settings(Experiment, file).name == file.stem
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_it_says_only_what_differs_from_the_defaults(file):
+    same = [".".join(path) for path, value in leaves(tomllib.loads(file.read_text())) if value == default(path)]
+    assert not same
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_it_maps_the_first_drive_and_adapts_to_the_last_one_before_the_test(file):
+    data = load_settings(Experiment, file).data
+    drives = sorted({name.split("/")[0] for name in (*data.train, *data.test)})
+    roles = (data.reference, *data.adapt, *data.test)
+    assert [name.split("/")[0] for name in roles] == [drives[0], drives[-2], drives[-1]]
+
+
+@pytest.mark.parametrize("name", ["ms2-campus", "sthereo-valley"])
+def test_with_two_cameras_both_train_and_the_left_one_is_localized(name):
+    data = experiment(name).data
+    assert [sequence.split("/")[1] for sequence in data.train] == ["left", "right"] * (len(data.train) // 2)
+    assert all(sequence.endswith("/left") for sequence in (data.reference, *data.adapt, *data.test))
+
+
+@pytest.mark.parametrize(("name", "layout"), [("ms2-campus", "ms2"), ("sthereo-valley", "sthereo")])
+def test_images_are_prepared_as_their_data_set_needs(name, layout):
+    found = experiment(name)
+    assert (found.data.layout, found.perception.image.preset) == (layout, layout)
+
+
+def test_eight_candidates_are_judged_on_sthereo_alone():
+    assert {file.stem: load_settings(Experiment, file).retrieval.candidates for file in FILES} == {
+        "ms2-campus": 1,
+        "own-robot": 1,
+        "sthereo-valley": 8,
+    }
