@@ -18,6 +18,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/update.py
 	$(BIN)/python benchmarks/image.py
 	$(BIN)/python benchmarks/perception.py
+	$(BIN)/python benchmarks/check.py
+	$(BIN)/python benchmarks/bag.py
 
 real: $(READY)
 	$(BIN)/python benchmarks/real_images.py

@@ -19,7 +19,8 @@ from image import FRAMES, SIZE, frames
 from measure import Metric, conclude, in_turn, memory_gained, milliseconds, ratio, show
 from tmapr.artifacts.images import read_image
 from tmapr.artifacts.probe import probe
-from tmapr.data.health import Detector, examine
+from tmapr.data.examination import examine
+from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence, from_arrays
 from tmapr.perception.image import Image
 from tmapr.types import CoordinateFrame

@@ -8,7 +8,8 @@ import pytest
 
 from tmapr.artifacts.images import read_image, write_png
 from tmapr.artifacts.probe import Header
-from tmapr.data.health import Detector, Health, Kind, examine
+from tmapr.data.examination import Kind, examine
+from tmapr.data.health import Detector, Health
 from tmapr.data.sequence import from_arrays
 from tmapr.exceptions import InputError
 from tmapr.types import NANOSECONDS, CoordinateFrame, Fault

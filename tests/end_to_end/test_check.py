@@ -10,7 +10,7 @@ import pytest
 from tmapr.artifacts.images import read_image, write_png
 from tmapr.cli.check import Part, stopping
 from tmapr.cli.main import run
-from tmapr.data.health import examine
+from tmapr.data.examination import examine
 from tmapr.data.sequence import from_arrays
 from tmapr.perception.image import Image
 from tmapr.types import CoordinateFrame

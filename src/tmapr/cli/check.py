@@ -12,7 +12,7 @@ from tmapr.cli.options import Overrides, Quiet, watching
 
 if TYPE_CHECKING:
     from tmapr.artifacts.sheet import Cell
-    from tmapr.data.health import Examination, Finding
+    from tmapr.data.examination import Examination, Finding
     from tmapr.data.sequence import Sequence
     from tmapr.perception.image import Image
 
@@ -41,7 +41,7 @@ def check(
     quiet: Quiet = False,
 ) -> None:
     """Look through recordings for bad files, frozen frames, gaps and jumps; writes nothing but the sheet."""
-    from tmapr.data.health import examine
+    from tmapr.data.examination import examine
     from tmapr.exceptions import InputError
 
     parts, image = opened_parts(path, overrides or [])
@@ -90,7 +90,7 @@ def opened_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]"
 
 def stopping(part: Part, examination: "Examination", image: "Image") -> Iterator[str]:
     """What would stop a run, or spoil it beyond use."""
-    from tmapr.data.health import Kind
+    from tmapr.data.examination import Kind
     from tmapr.exceptions import InputError
 
     if not examination.frames:
@@ -111,7 +111,7 @@ def stopping(part: Part, examination: "Examination", image: "Image") -> Iterator
 
 def table(part: Part, examination: "Examination") -> Iterator[str]:
     """A sequence's figures, one to a line, and the first of its problems; what stops a run comes first."""
-    from tmapr.data.health import Kind
+    from tmapr.data.examination import Kind
 
     found = Counter(finding.kind for finding in examination.findings)
     located = 100 * examination.located / max(examination.frames, 1)

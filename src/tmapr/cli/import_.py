@@ -39,7 +39,7 @@ def import_recording(
 
     tmapr import flight/thermal drive --stamps flight/timestamps.csv --gps flight/gps.json
     """
-    from tmapr.data.folder import write_folder
+    from tmapr.data.folder import read_folder, write_folder
     from tmapr.data.opening import open_path
 
     sequence = open_path(source)
@@ -47,10 +47,11 @@ def import_recording(
         sequence = _stamped(sequence, stamps)
     if gps is not None:
         sequence = _placed(sequence, gps)
-    kept = sequence[::stride]
-    write_folder(out, kept, watching("importing", quiet))
+    write_folder(out, sequence[::stride], watching("importing", quiet))
+    # What was written, not the source once more: a pass over a bag takes as long as the import.
+    written = read_folder(out.resolve().parent, out.resolve().name)
     if not quiet:
-        typer.echo(f"{out}: {_summary(kept)}")
+        typer.echo(f"{out}: {_summary(written)}")
 
 
 def _stamped(sequence: "Sequence", file: Path) -> "Sequence":

@@ -1,0 +1,240 @@
+"""What a recording holds and what is wrong with its stamps, poses, files and pixels, each with its row."""
+
+from collections import abc, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import chain, groupby
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from tmapr.artifacts.images import Counts
+from tmapr.artifacts.probe import Header, header_of, probe
+from tmapr.data.health import Detector, Health
+from tmapr.data.sequence import Sequence
+from tmapr.exceptions import InputError
+from tmapr.types import NANOSECONDS, Fault, Frame
+
+Watch = Callable[[abc.Sequence[int]], Iterable[int]]
+
+_AROUND = 3  # frames on each side of a jump in level that say what is usual there
+_FASTEST = 5  # speeds that are never the usual ones, however short the sequence
+
+
+class Kind(StrEnum):
+    """What can be wrong with a recording."""
+
+    UNREADABLE = "unreadable"
+    MIXED = "mixed"
+    FROZEN = "frozen"
+    EMPTY = "empty"
+    SATURATED = "saturated"
+    FLASH = "flash"
+    DEAD = "dead line"
+    GAP = "gap"
+    OLDER = "older stamp"
+    REPEATED = "repeated stamp"
+    UNLOCATED = "no position"
+    TELEPORT = "teleport"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong: the frame it begins at, that frame's file if it has one, and the numbers."""
+
+    row: int
+    kind: Kind
+    detail: str
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What a recording holds, and what is wrong with it in the order of its rows.
+
+    `rate` is that of the median interval in Hz, `length` in metres is without teleports, `usable` and `counts`, the
+    lowest and the highest, are of the images that were `read`; `headers` are all sizes and depths, most frequent first.
+    """
+
+    frames: int
+    located: int
+    read: int
+    usable: int
+    rate: float | None
+    length: float
+    counts: tuple[int, int] | None
+    headers: tuple[Header, ...]
+    findings: tuple[Finding, ...]
+
+
+def examine(
+    sequence: Sequence, health: Health | None = None, *, sample: int | None = 200, watch: Watch = iter
+) -> Examination:
+    """Every stamp, pose and both ends of every file; the pixels of `sample` frames, or of all if that is None.
+
+    The sample is of evenly spaced pairs of neighbours: alone, no image can be seen to be frozen.
+    """
+    record, chosen = _Record(len(sequence), health or Health()), _spread(len(sequence), sample)
+    for row, frame in zip(watch(range(len(sequence))), sequence, strict=True):
+        try:
+            record.note(row, frame)
+            if chosen[row]:
+                record.see(row, frame.image())
+        except InputError as error:
+            record.unreadable.append(Finding(row, Kind.UNREADABLE, str(error).removeprefix(f"{frame.file}: ")))
+    return record.concluded()
+
+
+def _spread(count: int, sample: int | None) -> Bool[np.ndarray, " {count}"]:
+    """Which frames are read: all, or evenly spaced pairs from the first two to the last two."""
+    if sample is None or sample >= count:
+        return np.ones(count, bool)
+    chosen = np.zeros(count, bool)
+    firsts = np.linspace(0, count - 2, max(sample // 2, 1)).astype(int)
+    chosen[firsts] = chosen[firsts + 1] = True
+    return chosen
+
+
+class _Record:
+    """A line for every frame of one pass, from which the findings are read at its end."""
+
+    def __init__(self, count: int, health: Health) -> None:
+        self.unreadable: list[Finding] = []
+        self._health, self._detector = health, Detector(health)
+        self._lines = {"column": _Lines(0, health.dead), "row": _Lines(1, health.dead)}
+        self._files: list[Path | None] = []
+        self._indices, self._stamps = np.zeros((2, count), np.int64)
+        self._positions, self._extremes = np.full((2, count, 2), np.nan)
+        self._levels = np.full((count, 3), np.nan)  # 5th, 50th and 95th percentile
+        self._faults: dict[int, Fault | None] = {}
+        self._headers: defaultdict[Header, list[int]] = defaultdict(list)
+
+    def note(self, row: int, frame: Frame) -> None:
+        """What is known without the pixels."""
+        self._files.append(frame.file)
+        self._indices[row], self._stamps[row] = frame.index, frame.stamp
+        if frame.position is not None:
+            self._positions[row] = frame.position
+        if frame.file is not None:
+            self._headers[probe(frame.file)].append(row)
+
+    def see(self, row: int, counts: Counts) -> None:
+        """What the pixels say."""
+        if self._files[row] is None:
+            self._headers[header_of(counts)].append(row)
+        fault = self._faults[row] = self._detector.inspect(counts)
+        self._extremes[row] = counts.min(), counts.max()
+        if fault is None or fault is Fault.FROZEN:
+            self._levels[row] = np.percentile(counts[::4, ::4], (5, 50, 95))
+            for lines in self._lines.values():
+                lines.look(row, counts)
+
+    def concluded(self) -> Examination:
+        """Everything that was found, by row."""
+        intervals = np.diff(self._stamps)
+        usual = float(np.median(intervals[intervals > 0])) if (intervals > 0).any() else 0.0
+        gaps = intervals > self._health.gap * usual
+        known = np.flatnonzero(~np.isnan(self._positions).any(axis=1))
+        steps = np.hypot(*np.diff(self._positions[known], axis=0).T)
+        seconds = np.diff(self._stamps[known]) / NANOSECONDS
+        jumps = _implausible(steps, seconds, self._health)
+        teleports = [
+            Finding(int(known[at + 1]), Kind.TELEPORT, f"{steps[at]:.1f} m in {seconds[at]:.3f} s")
+            for at in np.flatnonzero(jumps)
+        ]
+        headers = sorted(self._headers, key=lambda header: -len(self._headers[header]))
+        metadata = chain(self.unreadable, self._times(intervals, gaps), self._unlocated(known), teleports)
+        found = chain(metadata, self._faulty(), self._flashes(gaps), self._uniformity(headers))
+        return Examination(
+            frames=len(self._stamps),
+            located=len(known),
+            read=len(self._faults),
+            usable=sum(fault is None for fault in self._faults.values()),
+            rate=NANOSECONDS / usual if usual else None,
+            length=float(steps[~jumps].sum()),
+            counts=(int(np.nanmin(self._extremes)), int(np.nanmax(self._extremes))) if self._faults else None,
+            headers=tuple(headers),
+            findings=tuple(map(self._named, sorted(found, key=lambda finding: finding.row))),
+        )
+
+    def _named(self, finding: Finding) -> Finding:
+        return replace(finding, row=int(self._indices[finding.row]), file=self._files[finding.row])
+
+    def _times(self, intervals: Int[np.ndarray, " n"], gaps: Bool[np.ndarray, " n"]) -> Iterator[Finding]:
+        for at in np.flatnonzero((intervals <= 0) | gaps).tolist():
+            kind = Kind.GAP if gaps[at] else Kind.OLDER if intervals[at] < 0 else Kind.REPEATED
+            yield Finding(at + 1, kind, f"{intervals[at] / NANOSECONDS:+.3f} s from the frame before it")
+
+    def _unlocated(self, known: Int[np.ndarray, " known"]) -> Iterator[Finding]:
+        missing = np.setdiff1d(np.arange(len(self._stamps)), known)
+        if len(missing):
+            yield Finding(int(missing[0]), Kind.UNLOCATED, f"{len(missing)} of {len(self._stamps)} frames; the first")
+
+    def _faulty(self) -> Iterator[Finding]:
+        """Runs of images that cannot be used; a frozen one has been there since the frame before."""
+        before = 0
+        for fault, run in groupby(self._faults, key=lambda row: self._faults[row]):
+            rows = list(run)
+            if fault is not None:
+                since = before if fault is Fault.FROZEN else rows[0]
+                lasted = (self._stamps[rows[-1]] - self._stamps[since]) / NANOSECONDS
+                yield Finding(rows[0], Kind(fault), f"{len(rows)} images, {lasted:.1f} s")
+            before = rows[-1]
+
+    def _flashes(self, gaps: Bool[np.ndarray, " n"]) -> Iterator[Finding]:
+        """Jumps of the level that are large against the image's contrast and against the jumps around them."""
+        lows, levels, highs = self._levels.T
+        jumps = np.where(gaps, np.nan, np.diff(levels))
+        contrasts = np.maximum(highs - lows, 1)
+        large = np.abs(jumps) > self._health.flash * np.maximum(contrasts[1:], contrasts[:-1])
+        for at in np.flatnonzero(large).tolist():
+            around = np.abs(jumps[max(at - _AROUND, 0) : at + _AROUND + 1])
+            if abs(jumps[at]) > self._health.sudden * np.nanmedian(around):
+                yield Finding(at + 1, Kind.FLASH, f"the level jumps from {levels[at]:.0f} to {levels[at + 1]:.0f}")
+
+    def _uniformity(self, headers: list[Header]) -> Iterator[Finding]:
+        """Images unlike most, and lines of pixels that show nothing."""
+        for header in headers[1:]:
+            rows = self._headers[header]
+            yield Finding(rows[0], Kind.MIXED, f"{len(rows)} images are {header}; the first")
+        for name, lines in self._lines.items():
+            for row, dead in lines.dead.items():
+                yield Finding(row, Kind.DEAD, f"{name} {', '.join(map(str, dead))}: nothing new since this frame")
+
+
+class _Lines:
+    """Columns (axis 0) or rows (axis 1), and for how many images each of them has shown nothing new."""
+
+    def __init__(self, axis: int, enough: int) -> None:
+        self.dead: defaultdict[int, list[int]] = defaultdict(list)  # by the first row at which they were
+        self._axis, self._enough, self._rows = axis, enough, deque[int](maxlen=enough)
+        self._last: Counts = np.zeros((0, 0), np.uint8)
+
+    def look(self, row: int, counts: Counts) -> None:
+        """Count the lines that show what they did in the last image, or a single count as they did there."""
+        flat = counts.max(self._axis) == counts.min(self._axis)
+        if counts.shape != self._last.shape:
+            self._age, self._flat, still = np.zeros(len(flat), int), flat, flat & False
+        else:
+            still = (counts == self._last).all(self._axis)
+        if still.all():
+            return
+        self._rows.append(row)
+        self._age = np.where(still | (flat & self._flat), self._age + 1, 1)
+        for line in np.flatnonzero(self._age == self._enough).tolist():
+            self.dead[self._rows[0]].append(line)
+        self._last, self._flat = counts, flat
+
+
+def _implausible(
+    steps: Float[np.ndarray, " n"], seconds: Float[np.ndarray, " n"], health: Health
+) -> Bool[np.ndarray, " n"]:
+    """Which steps no vehicle made that is as fast as this one usually is while it moves."""
+    timed = seconds > 0
+    speeds = np.sort((steps[timed] / seconds[timed])[steps[timed] > 0])
+    rank = min(int(0.99 * len(speeds)), len(speeds) - 1 - _FASTEST)
+    if rank < len(speeds) // 2:
+        return np.zeros(len(steps), bool)
+    return timed & (steps > health.teleport_distance) & (steps > health.teleport * speeds[rank] * seconds)
