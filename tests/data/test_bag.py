@@ -731,6 +731,16 @@ def test_the_definitions_in_a_bag_do_not_matter(record):
     assert next(iter(read_bag(path, "run"))).position.tolist() == [1.0, 2.0]
 
 
+@EVERY_KIND
+@pytest.mark.parametrize("name", ["run #3", "100 %", "what?", "größe °C [1]*"])
+def test_the_name_of_a_bag_does_not_matter_or_is_refused(kind, name, tmp_path):
+    path = written(tmp_path / f"{name}.{kind}", kind, ONE)
+    if kind == "db3" and "°" not in name:
+        assert "a database cannot be opened under a path with ?, # or %; rename it" in refusal(path)
+    else:
+        assert len(list(read_bag(path, "run"))) == 1
+
+
 @pytest.mark.parametrize("lone", [False, True])
 @pytest.mark.parametrize("journal", ["wal", "journal"])
 def test_a_database_whose_journal_was_left_is_refused(journal, lone, tmp_path):

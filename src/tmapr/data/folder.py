@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tmapr.artifacts.atomic import write_text
-from tmapr.artifacts.images import Counts, read_image, write_png
+from tmapr.artifacts.images import Counts, read_image, write_frame
 from tmapr.data.coordinates import ENU, from_degrees, from_utm, tangent_plane, to_degrees, utm_grid
 from tmapr.data.names import TIMES, entries, listing, names_a_place, ordered_images, places_of
 from tmapr.data.poses import Poses, wrapped
@@ -74,7 +74,7 @@ def write_folder(directory: Path, sequence: Sequence, watch: Callable[[range], I
         if depths[-1] != depths[0]:
             where = frame.file or f"{sequence.name}, frame {frame.index}"
             raise InputError(f"{where}: has {depths[-1]} bits, the images before it have {depths[0]}; keep one kind")
-        write_png(directory / files[row], counts)
+        write_frame(directory / files[row], counts)
         stamps[row] = frame.stamp
         poses[row, :2] = np.nan if frame.position is None else frame.position
         poses[row, 2] = np.nan if frame.heading is None else frame.heading

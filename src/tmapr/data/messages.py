@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from glob import escape
 from math import atan2, isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -106,13 +105,8 @@ class Bag:
             )
         if path.is_file() and path.suffix not in _KINDS:
             raise InputError(f"{path}: is no bag; give a file that ends in {', '.join(_KINDS)} or a ROS 2 bag's folder")
-        # The bag library opens a database as if nobody had written to it: what is still in a journal would be missing.
-        folder, files = (path, "*.db3") if path.is_dir() else (path.parent, escape(path.name))
-        for journal in (*folder.glob(f"{files}-wal"), *folder.glob(f"{files}-journal")):
-            if journal.stat().st_size:
-                database = str(journal).rpartition("-")[0]
-                way_out = f"sqlite3 {database} 'PRAGMA journal_mode = DELETE'"
-                raise InputError(f"{journal}: the recording was not finished; finish it with `{way_out}`")
+        for database in path.glob("*.db3") if path.is_dir() else [path] if path.suffix == ".db3" else []:
+            _refuse_unfinished(database)
 
     def _refusal(self, where: str, error: Exception) -> InputError:
         """Any error: damage surfaces as whatever the bag library's parsers stumble over, assertions among it."""
@@ -124,6 +118,16 @@ class Bag:
     @property
     def _way_out(self) -> str:
         return f"copy it again, or repair it with `{_REPAIRS.get(self.path.suffix, 'ros2 bag reindex')}`"
+
+
+def _refuse_unfinished(database: Path) -> None:
+    """The bag library has a database opened by address, and as if it were finished: what a journal has would be lost."""
+    if set("?#%") & set(str(database)):
+        raise InputError(f"{database}: a database cannot be opened under a path with ?, # or %; rename it")
+    for journal in (Path(f"{database}-wal"), Path(f"{database}-journal")):
+        if journal.exists() and journal.stat().st_size:
+            way_out = f"sqlite3 {database} 'PRAGMA journal_mode = DELETE'"
+            raise InputError(f"{journal}: the recording was not finished; finish it with `{way_out}`")
 
 
 @cache

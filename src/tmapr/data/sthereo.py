@@ -19,10 +19,10 @@ from jaxtyping import Int
 
 from tmapr.artifacts.images import read_image
 from tmapr.data.coordinates import UTM, from_utm, utm_grid
-from tmapr.data.ms2 import listed, nanoseconds, refuse_skew, split_name, write_images
 from tmapr.data.poses import Poses, wrapped
 from tmapr.data.sequence import Sequence, from_arrays
 from tmapr.data.stamps import parse_stamp
+from tmapr.data.stereo import listed, nanoseconds, refuse_skew, split_name, write_images
 from tmapr.data.trajectory import parse_number, read_text
 from tmapr.exceptions import InputError
 from tmapr.types import NANOSECONDS, CoordinateFrame
