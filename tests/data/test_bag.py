@@ -733,8 +733,8 @@ def test_the_definitions_in_a_bag_do_not_matter(record):
 
 @EVERY_KIND
 @pytest.mark.parametrize("name", ["run #3", "100 %", "what?", "größe °C [1]*"])
-def test_the_name_of_a_bag_does_not_matter_or_is_refused(kind, name, tmp_path):
-    path = written(tmp_path / f"{name}.{kind}", kind, ONE)
+def test_the_name_of_a_bag_does_not_matter_or_is_refused(kind, name, record, tmp_path):
+    path = record(*ONE).rename(tmp_path / f"{name}.{kind}")
     if kind == "db3" and "°" not in name:
         assert "a database cannot be opened under a path with ?, # or %; rename it" in refusal(path)
     else:

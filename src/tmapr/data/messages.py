@@ -121,7 +121,7 @@ class Bag:
 
 
 def _refuse_unfinished(database: Path) -> None:
-    """The bag library has a database opened by address, and as if it were finished: what a journal has would be lost."""
+    """The bag library opens a database by its URI, and as if it were finished: what is in a journal would be lost."""
     if set("?#%") & set(str(database)):
         raise InputError(f"{database}: a database cannot be opened under a path with ?, # or %; rename it")
     for journal in (Path(f"{database}-wal"), Path(f"{database}-journal")):
