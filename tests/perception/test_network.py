@@ -183,7 +183,7 @@ REFUSED = [
      "encoder.safetensors: holds no SALAD head; name one as perception.head"),
     ("a head's file without a head", {"encoder": "all", "head": "apr", "descriptor": ONLY_SALAD},
      "apr.safetensors: holds no SALAD head"),
-    ("a head as an encoder", {"encoder": "salad"}, "salad.safetensors: is a tmapr without an encoder"),
+    ("a head as an encoder", {"encoder": "salad"}, "salad.safetensors: holds no encoder (tmapr)"),
     ("a pose head's file without one", {"encoder": "all", "apr": "salad"}, "salad.safetensors: holds no pose head"),
     ("a size between patches", {"encoder": "encoder", "size": (100, 126)}, "images are 100 × 126 pixels, but sides"),
 ]  # fmt: skip

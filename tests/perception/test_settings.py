@@ -87,7 +87,7 @@ def test_settings_accept_what_they_made(preset, weights):
 def test_every_setting_that_differs_is_named(made_with, named):
     said = refusal(MINE, as_kept(made_with.origin))
     assert [difference for difference in named if difference not in said] == []
-    assert said.endswith("; remove it to encode again")
+    assert said.endswith("; remove it to make it again")
     assert said.count("(now") == len(named)
 
 

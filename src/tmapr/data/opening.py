@@ -28,13 +28,13 @@ def open_sequence(
 
 def open_path(path: Path, topics: Topics = _ANY) -> Sequence:
     """The sequence in a folder or a bag, whichever layout it has; of a stereo data set, that of the left camera."""
-    named = path.absolute() if path.name not in ("", "..") else path.resolve()
+    named = path if path.name not in ("", "..") else path.resolve()
     if named.suffix in _BAGS or (named / "metadata.yaml").exists():
         return read_bag(named, named.stem, None, topics)
     if (named / "thr/img_left").is_dir():
-        return read_ms2(named.parent.parent, f"{named.name}/left")
+        return read_ms2(named.absolute().parent.parent, f"{named.name}/left")
     if (named / "image/stereo_thermal_14_left").is_dir():
-        return read_sthereo(named.parent, f"{named.name}/left")
+        return read_sthereo(named.absolute().parent, f"{named.name}/left")
     return read_folder(named.parent, named.name)
 
 

@@ -86,7 +86,11 @@ def _anythermal_head(content: object) -> Found | None:
     if not isinstance(content, Mapping) or "vpr_head" not in content:
         return None
     head = _under("0.", _tensors(content["vpr_head"]))  # Sequential(SALAD, normalisation)
-    return Found(Layout.ANYTHERMAL_HEAD, salad=head) if _marked(head, _SALAD_MARKS) else None
+    if not _marked(head, _SALAD_MARKS):
+        return None
+    # Where layers of the backbone were trained with the head, they came along and belong to it.
+    tuned = _anythermal(content.get("backbone"))
+    return Found(Layout.ANYTHERMAL_HEAD, encoder=tuned.encoder if tuned else None, salad=head)
 
 
 def _hub_names(face: Tensors) -> Tensors:

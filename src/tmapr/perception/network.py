@@ -122,7 +122,7 @@ def _encoder_shape(settings: Perception, source: Checkpoint, takers: list[tuple[
     """The encoder's shape, checked against what its heads take."""
     shape = source.card.encoder
     if shape is None or source.card.input is None:
-        raise InputError(f"{source.path}: is a {source.layout} without an encoder; name it as perception.head or .apr")
+        raise InputError(f"{source.path}: holds no encoder ({source.layout}); name it as perception.head or .apr")
     if isinstance(shape, Vit) and settings.position_rule != "checkpoint":
         shape = shape.model_copy(update={"position_rule": settings.position_rule})
     if isinstance(shape, EfficientNet):

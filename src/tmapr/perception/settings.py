@@ -74,7 +74,7 @@ class Perception(Settings):
             if part in mine and mine[part] != digest
         ]
         if changed:
-            raise InputError(f"{where}: was made with {'; '.join(changed)}; remove it to encode again")
+            raise InputError(f"{where}: was made with {'; '.join(changed)}; remove it to make it again")
 
 
 def _short(digest: str) -> str:

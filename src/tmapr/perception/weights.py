@@ -38,6 +38,7 @@ _STATISTICS = {
     Layout.HUGGING_FACE: IMAGENET,
     Layout.DINO_SALAD: IMAGENET,
     Layout.ANYTHERMAL: CLIP,
+    Layout.ANYTHERMAL_HEAD: CLIP,
     Layout.EFFICIENTNET: (MEAN, STD),
 }
 
@@ -73,7 +74,9 @@ def read(path: Path) -> Checkpoint:
     content = _safetensors(path) if path.suffix == ".safetensors" else _pickled(path)
     found = recognise(content)
     if found is None:
-        keys = ", ".join(repr(key) for key in list(content)[:4])
+        keys = ", ".join(repr(key) for key in list(content)[:4]) or "nothing"
+        if any(str(key).startswith(("encoder.", "salad.", "apr.")) for key in content):
+            raise InputError(f"{path}: its card {path.with_suffix('.json').name} is not beside it; copy both together")
         raise InputError(f"{path}: is no known layout (it begins with {keys}); known: {'; '.join(Layout)}")
     encoder = trimmed(found.encoder) if found.layout is Layout.EFFICIENTNET and found.encoder else found.encoder
     parts = {"encoder": encoder, "salad": found.salad}
@@ -160,7 +163,7 @@ def _described(path: Path, found: Found) -> Card:
     mean, std = _STATISTICS.get(found.layout, (None, None))
     return Card(
         encoder=encoder,
-        input=Input(mean=mean, std=std) if mean and std else None,
+        input=Input(mean=mean, std=std) if encoder and mean and std else None,
         salad=_salad_shape(path, found.salad) if found.salad else None,
         sources={path.name: file_digest(path)},
     )
@@ -207,7 +210,7 @@ def _ours(path: Path) -> Checkpoint:
     except OSError as error:
         raise InputError(f"{card_file}: cannot be read ({error.strerror})") from None
     except (ValidationError, UnicodeDecodeError) as error:
-        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.reason
+        reason = _first_fault(error) if isinstance(error, ValidationError) else error.reason
         raise InputError(f"{card_file}: is no card of weights ({reason})") from None
     if card.weights != file_digest(path):
         raise InputError(f"{path}: is not the file that its card {card_file.name} describes; copy both together")
@@ -216,6 +219,11 @@ def _ours(path: Path) -> Checkpoint:
         part, _, inner = name.partition(".")
         tensors.setdefault(part, {})[inner] = value
     return _checked(path, Layout.OURS, card, tensors)
+
+
+def _first_fault(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first["loc"] else first["msg"]
 
 
 def _safetensors(path: Path) -> Tensors:
@@ -232,7 +240,8 @@ def _pickled(path: Path) -> Mapping[str, Any]:
     except pickle.UnpicklingError as error:
         raise InputError(f"{path}: {_refusal(str(error))}") from None
     except Exception as error:  # on damaged bytes torch's reader raises whatever they make it stumble over
-        raise InputError(f"{path}: is not a whole PyTorch file ({' '.join(str(error).split())[:120]})") from None
+        kind = type(error).__name__
+        raise InputError(f"{path}: is not a whole PyTorch file ({kind}); nothing was executed; get it again") from None
     if not isinstance(content, Mapping):
         raise InputError(f"{path}: holds a {type(content).__name__}, not named tensors")
     return content
