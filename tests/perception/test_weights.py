@@ -512,7 +512,7 @@ REFUSED = [
     ("a cut .safetensors, 1", cut(safetensors, 0.001), "model.safetensors: is not a whole safetensors file"),
     ("a cut .safetensors, 2", cut(safetensors, 0.5), "model.safetensors: is not a whole safetensors file"),
     ("a .safetensors that lacks a byte", cut(safetensors, 1), "model.safetensors: is not a whole safetensors file"),
-    ("our own without its card", our_own(Path.unlink), "own.safetensors: its card own.json is not beside it; copy both"),
+    ("our own without its card", our_own(Path.unlink), "own.safetensors: its card own.json is not beside it"),
     ("a card that is not JSON", our_own(lambda card: card.write_text("salad")), "own.json: is no card of weights ("),
     ("a card that is not text", our_own(lambda card: card.write_bytes(b"\xff")), "own.json: is no card of weights ("),
     ("a card with an unknown field", our_own(colour="red"), "own.json: is no card of weights ("),
