@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,12 @@ from rosbags.rosbag2 import StoragePlugin
 from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
 
-from tmapr.artifacts.images import write_frame
+from tmapr import open_sequence
+from tmapr.artifacts.images import read_image, write_frame
 from tmapr.artifacts.run import load_json
 
+DATA = Path(__file__).parents[3] / "shared/data"
+REAL = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real thermal frames are not at {DATA}")
 DOCUMENT = (Path(__file__).parents[2] / "docs/data.md").read_text()
 COUNT, HEIGHT, WIDTH, STEP = 30, 128, 160, 24
 START = 1_628_215_174_691_250_698
@@ -44,12 +48,16 @@ def follow(heading, home):
     """Write the experiment that the section shows and run its commands as a shell does."""
     (experiment,) = blocks(heading, "toml")
     (home / re.match(r"# (\S+\.toml)", experiment)[1]).write_text(experiment)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for command in "".join(blocks(heading, "sh")).splitlines():
-        done = subprocess.run(
-            command, shell=True, cwd=home, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (command, done.stderr)
+        tmapr(command, home)
+
+
+def tmapr(command, home):
+    """Run a line of the document as a shell does."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    given = {"shell": True, "cwd": home, "env": os.environ | {"PATH": path}, "capture_output": True, "text": True}
+    done = subprocess.run(command, check=False, **given)
+    assert done.returncode == 0, (command, done.stderr)
 
 
 def test_two_folders_become_a_map_and_estimates(tmp_path):
@@ -102,6 +110,30 @@ def test_two_bags_become_a_map_and_estimates(tmp_path):
     follow("From bags", tmp_path)
     assert load_json(tmp_path / "runs/site/errors.json")["test"]["evening"]["retrieval"]["median"] < 4.0
     assert (tmp_path / "data/morning/frames.csv").exists()
+
+
+@REAL
+def test_real_ms2_frames_in_their_tree_are_imported_bit_for_bit(tmp_path):
+    command = re.search(r"`(tmapr import ms2/\S+ drive)`", DOCUMENT)[1]
+    folder = tmp_path / command.split()[2] / "thr"
+    for side in ("left", "right"):
+        (folder / f"img_{side}").mkdir(parents=True)
+        for row, number in enumerate(("000011", "002079")):
+            shutil.copy(DATA / f"ms2_sample/{side}_{number}_thr.png", folder / f"img_{side}/{row:06}.png")
+        (folder / f"img_{side}_timestamp.txt").write_text(f"{START}\n{START + 66_000_000}\n")
+    tmapr(command, tmp_path)
+    frames = list(open_sequence(tmp_path / "drive"))
+    assert [frame.stamp for frame in frames] == [START, START + 66_000_000]
+    np.testing.assert_array_equal(frames[1].image(), read_image(DATA / "ms2_sample/left_002079_thr.png"))
+
+
+@REAL
+def test_real_14_bit_frames_are_imported_bit_for_bit(tmp_path):
+    (tmp_path / "frames").symlink_to(DATA / "fieldscale_14bit")
+    tmapr(re.search(r"`(tmapr import frames drive)`", DOCUMENT)[1], tmp_path)
+    originals = sorted(path for path in (DATA / "fieldscale_14bit").iterdir() if path.suffix in (".png", ".tiff"))
+    for frame, original in zip(open_sequence(tmp_path / "drive"), originals, strict=True):
+        np.testing.assert_array_equal(frame.image(), read_image(original))
 
 
 @pytest.mark.parametrize("heading", ["From bags", "From a folder"])
