@@ -85,7 +85,13 @@ def opened_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]"
             roles[name] = (*roles.get(name, ()), role)
     if not roles:
         raise InputError(f"{path}: names no sequence; set data.reference, data.test or another role")
-    return [Part(open_data(data, name), played) for name, played in roles.items()], experiment.perception.image
+    reference = open_data(data, data.reference) if data.reference else None
+    shared = reference.frame if reference else None  # as a run does: positions of another kind are refused here too
+    parts = [
+        Part(reference if reference and name == data.reference else open_data(data, name, shared), played)
+        for name, played in roles.items()
+    ]
+    return parts, experiment.perception.image
 
 
 def stopping(part: Part, examination: "Examination", image: "Image") -> Iterator[str]:
