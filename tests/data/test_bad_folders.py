@@ -91,7 +91,7 @@ def gone(drive):
     drive.rmdir()
 
 
-NEEDED = "needed are stamp,file and both or none of x,y or of lon,lat"
+NEEDED = "needed are stamp,file and at most one pair of x,y or lon,lat"
 TIMES = "1.5\n2.5\n"
 ONE_KITTI = "1 0 0 0 0 1 0 0 0 0 1 0\n"
 TWO_TUM = f"0.5 0 0 0 {LEVEL}\n1.5 1 0 0 {LEVEL}\n"

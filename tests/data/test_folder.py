@@ -196,3 +196,27 @@ def test_a_sequence_without_frames_is_not_written(tmp_path):
     with pytest.raises(InputError, match="walk: holds no frame"):
         write_folder(tmp_path / "out", recorded([], np.zeros((0, 2))))
     assert not (tmp_path / "out").exists()
+
+
+def test_sequences_in_utm_that_were_written_still_share_a_frame(tmp_path):
+    """Each counts from its own first position; read again, they are where they were to one another."""
+    grids = [CoordinateFrame("utm", "52N", (346522.0, 4023630.0)), CoordinateFrame("utm", "52N", (346600.0, 4023000.0))]
+    for name, grid in zip(("noon", "night"), grids, strict=True):
+        positions = np.array([[0.25, 0.5], [1.5, -2.0]])
+        stamped = WHEN + np.arange(2) * 10**8
+        still = from_arrays(name, grid, stamped, lambda _: np.zeros((4, 4), np.uint16), positions, np.zeros(2))
+        write_folder(tmp_path / name, still)
+    noon = read_folder(tmp_path, "noon")
+    night = read_folder(tmp_path, "night", noon.frame)
+    assert noon.frame == grids[0]
+    assert next(iter(noon)).position.tolist() == [0.25, 0.5]
+    assert next(iter(night)).position.tolist() == [78.25, -629.5]
+
+
+@pytest.mark.parametrize("zone", ["", ",52N\n,33N", ",52"])
+def test_utm_without_one_zone_is_refused(zone, drive):
+    header = "stamp,file,easting,northing" + (",zone" if zone else "")
+    zones = zone.split("\n") * 2 if zone else ["", ""]
+    lines = [f"{row},{file},346522,4023630{zones[row]}" for row, file in enumerate(("a.png", "b.png"))]
+    with pytest.raises(InputError, match=r"frames.csv: easting,northing need a column zone with one UTM zone"):
+        drive(listed(header, *lines))

@@ -1,7 +1,7 @@
 """The layouts for people's own data: one folder per traverse with PNG, TIFF or JPEG images and, whichever comes first,
 
-- `frames.csv`: a table with the columns stamp, file and, where known, x, y (metres) or lon, lat (degrees) and heading
-  (radians, 0 = East, counter-clockwise). Other columns are left aside.
+- `frames.csv`: a table with the columns stamp, file and, where known, x, y (metres) or lon, lat (degrees) or easting,
+  northing, zone (UTM, such as 52N) and heading (radians, 0 = East, counter-clockwise). Other columns are left aside.
 - names `@easting@northing@…`, as in place recognition data sets: positions in UTM, or in a local frame without a zone.
 - one trajectory, `*.tum`, `trajectory.txt` or `poses.txt`: TUM, or KITTI with a line for each image in order of names.
 - nothing: a sequence without positions.
@@ -11,6 +11,7 @@ of them has a time of its own, or else images are 0.1 s apart, from 0, in order 
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from difflib import get_close_matches
@@ -22,7 +23,7 @@ from jaxtyping import Float, Int
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.images import Counts, read_image, write_frame
-from tmapr.data.coordinates import ENU, from_degrees, from_utm, tangent_plane, to_degrees, utm_grid
+from tmapr.data.coordinates import ENU, UTM, from_degrees, from_utm, tangent_plane, to_degrees, utm_grid
 from tmapr.data.names import TIMES, entries, listing, names_a_place, ordered_images, places_of
 from tmapr.data.poses import Poses, wrapped
 from tmapr.data.sequence import Sequence, from_arrays
@@ -34,7 +35,8 @@ from tmapr.types import NANOSECONDS, CoordinateFrame
 LIST = "frames.csv"
 
 _TRAJECTORIES = ("trajectory.txt", "poses.txt")
-_KNOWN = ("stamp", "file", "x", "y", "lon", "lat", "heading")
+_PAIRS = (("x", "y"), ("lon", "lat"), ("easting", "northing"))
+_KNOWN = ("stamp", "file", *(name for pair in _PAIRS for name in pair), "zone", "heading")
 _MEANT = {
     "timestamp": "stamp", "time": "stamp", "stamp_ns": "stamp", "filename": "file", "image": "file", "path": "file",
     "long": "lon", "lng": "lon", "longitude": "lon", "latitude": "lat", "yaw": "heading", "theta": "heading",
@@ -59,7 +61,8 @@ def read_folder(root: Path, name: str, frame: CoordinateFrame | None = None) -> 
 def write_folder(directory: Path, sequence: Sequence, watch: Callable[[range], Iterable[int]] = iter) -> None:
     """Write a sequence as images/000000.png … and, last, `frames.csv`: what was cut short has none and is not read.
 
-    Positions in a tangent plane are written as longitude and latitude, all others as x and y.
+    Positions in a tangent plane are written as longitude and latitude and those in UTM with their zone, so that two
+    sequences still share a frame when they are read; all others are x and y.
     """
     if os.path.lexists(directory) and entries(directory):
         raise InputError(f"{directory}: is not empty; name a new folder, or remove what an earlier attempt left")
@@ -89,9 +92,12 @@ def _pose_columns(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) 
         lon, lat = to_degrees(poses[:, :2], frame).T
         lon = np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
         names, values = ("lon", "lat", "heading"), np.column_stack([lon.round(12), lat.round(12), poses[:, 2]])
+    if frame.kind == UTM:
+        names, values = ("easting", "northing", "heading"), poses + np.array([*frame.origin, 0.0])
     columns = zip(names, values.T.tolist(), strict=True)
     cells = [(name, ["" if np.isnan(value) else repr(value) for value in column]) for name, column in columns]
-    return [(name, *column) for name, column in cells if any(column)]
+    said = [(name, *column) for name, column in cells if any(column)]
+    return [*said, ("zone", *[str(frame.zone)] * len(poses))] if frame.kind == UTM and said else said
 
 
 def _sequence(name: str, frame: CoordinateFrame, files: list[Path], poses: Poses) -> Sequence:
@@ -113,8 +119,8 @@ def _listed(name: str, table: Table, frame: CoordinateFrame | None) -> Sequence:
 
 def _refuse_columns(table: Table) -> None:
     header = set(table.columns)
-    wrong = not {"stamp", "file"} <= header or {"x", "lon"} <= header
-    wrong |= any(len(header & pair) == 1 for pair in ({"x", "y"}, {"lon", "lat"}))
+    given = [header & {*pair} for pair in _PAIRS if header & {*pair}]
+    wrong = not {"stamp", "file"} <= header or len(given) > 1 or any(len(pair) == 1 for pair in given)
     hint = ""
     for column in sorted(header - set(_KNOWN)):
         meant = _MEANT.get(column) or "".join(get_close_matches(column[:20], _KNOWN, 1, cutoff=0.8))
@@ -122,7 +128,7 @@ def _refuse_columns(table: Table) -> None:
             wrong, hint = True, f"; is {column[:20]!r} the {meant}?"
     if wrong:
         found = ", ".join(table.columns)[:200]
-        needed = "stamp,file and both or none of x,y or of lon,lat"
+        needed = "stamp,file and at most one pair of x,y or lon,lat or easting,northing"
         raise InputError(f"{table.path}: has the columns {found}; needed are {needed}{hint}")
 
 
@@ -144,12 +150,26 @@ def _files(table: Table) -> list[Path]:
 def _positions(table: Table, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
     if "x" in table.columns:
         return table.pairs("x", "y"), CoordinateFrame()
+    if "easting" in table.columns:
+        return _on_grid(table, frame)
     degrees = table.degrees() if "lon" in table.columns else np.full((len(table.lines), 2), np.nan)
     fixes = degrees[~np.isnan(degrees[:, 0])].tolist()
     if not fixes:
         return degrees, frame or CoordinateFrame()
     plane = frame or tangent_plane(*fixes[0])
     return from_degrees(degrees[:, 0], degrees[:, 1], plane), plane
+
+
+def _on_grid(table: Table, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
+    zones = table.columns.get("zone", [])
+    if not zones or len(set(zones)) > 1 or not re.fullmatch(r"\d{1,2}[NS]", zones[0]):
+        raise InputError(f"{table.path}: easting,northing need a column zone with one UTM zone, such as 52N")
+    places = table.pairs("easting", "northing")
+    known = places[~np.isnan(places[:, 0])].tolist()
+    if not known:
+        return places, frame or CoordinateFrame()
+    grid = frame or utm_grid(zones[0], *known[0])
+    return from_utm(places[:, 0], places[:, 1], zones[0], grid), grid
 
 
 def _headings(table: Table) -> Float[np.ndarray, " rows"]:
