@@ -106,6 +106,12 @@ def test_the_settings_printed_are_the_settings_read(home):
     assert 'mode = "global"' in printed
 
 
+def test_a_run_says_how_many_frames_matched_and_when_the_threshold_is_of_another_descriptor(home):
+    assert re.search(r"night.csv: \d+ of \d+ frames matched the map\n", tmapr("run", "block.toml", cwd=home).stdout)
+    strict = tmapr("run", "block.toml", "--set", "gating.min_similarity=0.999", cwd=home).stdout
+    assert re.search(r"their best similarity is 0\.\d\d in the median and gating.min_similarity is 0.999", strict)
+
+
 LIGHT = "import sys, tmapr; print(*sorted({'torch', 'numba', 'scipy', 'numpy', 'pydantic', 'rich'} & set(sys.modules)))"
 HELP = (
     "import sys; from typer.testing import CliRunner; from tmapr.cli.main import app;"

@@ -1,10 +1,13 @@
 """`tmapr run`: adapt with labels, then localize the test sequences."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from tmapr.cli.options import Device, ExperimentFile, Overrides, Quiet, RunOption, encoding, opened, watching
+
+_MOST = 0.8
 
 
 def run(
@@ -28,5 +31,25 @@ def run(
     run_experiment(settings, folder, watching("localizing", quiet), encoding(settings, folder, device, quiet))
     if not quiet:
         for name in settings.data.test:
-            typer.echo(f"{folder.estimates(name)}")
+            typer.echo(_summary(folder.estimates(name), settings.gating.min_similarity))
         typer.echo(f"labels {settings.labels.described}; now: tmapr evaluate {folder.path}")
+
+
+def _summary(path: Path, threshold: float) -> str:
+    """How the gates judged; where nearly all looked different, what the threshold would have to be to matter."""
+    import numpy as np
+
+    from tmapr.artifacts.trajectory import load_estimates
+    from tmapr.types import Reason
+
+    estimates = load_estimates(path)
+    accepted = sum(reason in (Reason.ACCEPTED, Reason.RELOCALIZED) for reason in estimates.reasons)
+    line = f"{path}: {accepted} of {len(estimates.reasons)} frames matched the map"
+    different = sum(reason is Reason.LOOKS_DIFFERENT for reason in estimates.reasons)
+    if different <= _MOST * len(estimates.reasons):
+        return line
+    median = np.median(estimates.similarities.values[estimates.similarities.known])
+    return (
+        f"{line}; {different} look different from it: their best similarity is {median:.2f} in the median and"
+        f" gating.min_similarity is {threshold:g}, which belongs to another descriptor or these are other places"
+    )
