@@ -1,16 +1,15 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from tmapr.artifacts.arrays import Header, digest, load_arrays, put, save_arrays, take
 from tmapr.artifacts.percepts import OWN, Origin, Recording
-from tmapr.config import Settings, differences, settings_digest
+from tmapr.config import Settings, changed_since, settings_digest
 from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.gating import Gating
@@ -66,11 +65,9 @@ class Map:
     def load(cls, path: Path, system: System) -> "Map":
         """Read map.npz; one made with other places settings is refused with what differs."""
         header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, mapped=MAPPED)
-        # Compared by value, not by digest, which would change with every setting that a later version adds.
-        old, new = _places_of(path, header).model_dump(mode="json"), system.places.model_dump(mode="json")
-        if old != new:
-            changed = "; ".join(differences(old, new, "places"))
-            raise InputError(f"{path}: was mapped with {changed}; run `tmapr map` again")
+        changed = changed_since(header.notes["places"], system.places, "places", str(path), "run `tmapr map` again")
+        if changed:
+            raise InputError(f"{path}: was mapped with {'; '.join(changed)}; run `tmapr map` again")
         return cls(
             Memory.from_arrays(take(arrays, "memory."), system.retrieval.probes),
             take(arrays, "fitted."),
@@ -137,12 +134,3 @@ def resume(system: System, environment: Map, state: Path, perceive: Perceive | N
 def _contents(environment: Map) -> dict[str, np.ndarray]:
     memory = put("memory.", environment.memory.arrays())
     return memory | put("fitted.", environment.fitted) | put("initial.", environment.initial)
-
-
-def _places_of(path: Path, header: Header) -> Places:
-    """The settings a map was made with; one that a later version added has its default."""
-    try:
-        return Places.model_validate_json(json.dumps(header.notes["places"]))
-    except ValidationError as error:
-        name = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise InputError(f"{path}: this version does not know its places.{name}; run `tmapr map` again") from None

@@ -15,6 +15,9 @@ from jaxtyping import Float, Shaped
 
 NANOSECONDS = 1_000_000_000
 
+HIGHEST_COUNTS = {np.dtype(np.uint8): (255,), np.dtype(np.uint16): (16383, 65535)}
+"""The highest counts that an image's depth can hold; thermal cameras put 14 bits into 16."""
+
 
 class Fault(StrEnum):
     """Why an image cannot be used."""

@@ -2,17 +2,16 @@
 
 import json
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from commandline import command
 from tmapr.artifacts.arrays import Header, save_arrays
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.cli.main import run as tmapr
 from tmapr.exceptions import InputError, StateError
 from tmapr.experiment import load
 from tmapr.types import CoordinateFrame, Fault, Frame, Lesson, Reason
@@ -36,19 +35,6 @@ def home(finished, tmp_path, monkeypatch):
     shutil.copytree(finished, tmp_path / "home")
     monkeypatch.chdir(tmp_path / "home")
     return tmp_path / "home"
-
-
-def command(*arguments):
-    """Run the command line in this process; the exit code."""
-    before = sys.argv
-    sys.argv = ["tmapr", *arguments]
-    try:
-        tmapr()
-    except SystemExit as stopped:
-        return stopped.code or 0
-    finally:
-        sys.argv = before
-    return 0
 
 
 def edit(old, new, name="block.toml"):

@@ -11,11 +11,11 @@ import cv2
 import numpy as np
 import pytest
 
+from commandline import command
 from tmapr.artifacts.images import write_png
 from tmapr.artifacts.percepts import Origin, Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import load_estimates
-from tmapr.cli.main import run as tmapr
 from tmapr.exceptions import InputError
 from tmapr.perception.image import Image
 from tmapr.perception.settings import DEFAULT_WEIGHTS, Perception
@@ -119,19 +119,6 @@ def home(finished, tmp_path, monkeypatch):
     shutil.copytree(finished[0], tmp_path / "home")
     monkeypatch.chdir(tmp_path / "home")
     return tmp_path / "home"
-
-
-def command(*arguments):
-    """Run the command line in this process; the exit code."""
-    before = sys.argv
-    sys.argv = ["tmapr", *arguments]
-    try:
-        tmapr()
-    except SystemExit as stopped:
-        return stopped.code or 0
-    finally:
-        sys.argv = before
-    return 0
 
 
 def refusal(capsys, *arguments):

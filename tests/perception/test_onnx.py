@@ -13,8 +13,8 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
+from commandline import command
 from tmapr.artifacts.images import read_image
-from tmapr.cli.main import run as tmapr
 from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
 from tmapr.perception.card import CLIP, AprShape, Card, Descriptor, Input, SaladShape, Vit
@@ -121,19 +121,6 @@ def perturbed(module, seed=7):
         for parameter in module.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
     return module.eval().requires_grad_(False)
-
-
-def command(*arguments):
-    """Run the command line in this process; the exit code."""
-    before = sys.argv
-    sys.argv = ["tmapr", *map(str, arguments)]
-    try:
-        tmapr()
-    except SystemExit as stopped:
-        return stopped.code or 0
-    finally:
-        sys.argv = before
-    return 0
 
 
 @pytest.fixture(scope="module")

@@ -15,18 +15,17 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from tmapr.artifacts.atomic import write_text
-from tmapr.artifacts.images import Counts, read_image, write_frame
+from tmapr.artifacts.images import write_frame
 from tmapr.data.coordinates import ENU, UTM, from_degrees, from_utm, tangent_plane, to_degrees, utm_grid
 from tmapr.data.names import TIMES, entries, listing, names_a_place, ordered_images, places_of
 from tmapr.data.poses import Poses, wrapped
-from tmapr.data.sequence import Sequence, from_arrays
+from tmapr.data.sequence import Sequence, from_files
 from tmapr.data.stamps import parse_stamps, written
 from tmapr.data.trajectory import KITTI, Table, columns_of, read_kitti, read_table, read_tum
 from tmapr.exceptions import InputError
@@ -55,7 +54,7 @@ def read_folder(root: Path, name: str, frame: CoordinateFrame | None = None) -> 
         raise InputError(f"{folder / LIST}: no such file; it must list stamp,file if the images are not in {folder}")
     if any(map(names_a_place, files)):
         return _named(name, files, _assumed(files) if stamps is None else stamps, frame)
-    return _sequence(name, CoordinateFrame(), files, _poses(folder, files, stamps))
+    return from_files(name, CoordinateFrame(), files, _poses(folder, files, stamps))
 
 
 def write_folder(directory: Path, sequence: Sequence, watch: Callable[[range], Iterable[int]] = iter) -> None:
@@ -100,21 +99,13 @@ def _pose_columns(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) 
     return [*said, ("zone", *[str(frame.zone)] * len(poses))] if frame.kind == UTM and said else said
 
 
-def _sequence(name: str, frame: CoordinateFrame, files: list[Path], poses: Poses) -> Sequence:
-    return from_arrays(name, frame, poses.stamps, partial(_image, files), poses.positions, poses.headings, files)
-
-
-def _image(files: list[Path], row: int) -> Counts:
-    return read_image(files[row])
-
-
 def _listed(name: str, table: Table, frame: CoordinateFrame | None) -> Sequence:
     if not table.lines:
         raise InputError(f"{table.path}: lists no frame")
     _refuse_columns(table)
     stamps = parse_stamps(table.columns["stamp"], table.where)
     positions, placed = _positions(table, frame)
-    return _sequence(name, placed, _files(table), Poses(stamps, positions, _headings(table)))
+    return from_files(name, placed, _files(table), Poses(stamps, positions, _headings(table)))
 
 
 def _refuse_columns(table: Table) -> None:
@@ -184,9 +175,9 @@ def _headings(table: Table) -> Float[np.ndarray, " rows"]:
 def _named(name: str, files: list[Path], stamps: Int[np.ndarray, " images"], frame: CoordinateFrame | None) -> Sequence:
     places, headings, zone = places_of(files)
     if zone is None:
-        return _sequence(name, CoordinateFrame(), files, Poses(stamps, places, headings))
+        return from_files(name, CoordinateFrame(), files, Poses(stamps, places, headings))
     grid = frame or utm_grid(zone, *places[0])
-    return _sequence(name, grid, files, Poses(stamps, from_utm(places[:, 0], places[:, 1], zone, grid), headings))
+    return from_files(name, grid, files, Poses(stamps, from_utm(places[:, 0], places[:, 1], zone, grid), headings))
 
 
 def _poses(folder: Path, files: list[Path], stamps: Int[np.ndarray, " images"] | None) -> Poses:

@@ -7,10 +7,7 @@ from pydantic import Field
 from tmapr.artifacts.images import Counts
 from tmapr.config import Settings
 from tmapr.exceptions import InputError
-from tmapr.types import Fault
-
-_TOPS = {np.dtype(np.uint8): (255,), np.dtype(np.uint16): (16383, 65535)}
-"""The highest counts a depth can hold; thermal cameras put 14 bits into 16."""
+from tmapr.types import HIGHEST_COUNTS, Fault
 
 _FEW = np.s_[::16, ::16]  # pixels that tell nearly all images apart
 
@@ -39,12 +36,12 @@ class Detector:
 
     def inspect(self, counts: Shaped[np.ndarray, "..."]) -> Fault | None:
         """Why an image cannot be used, or None. Costs the same for every image."""
-        if counts.dtype not in _TOPS or counts.ndim != 2 or not counts.size:
+        if counts.dtype not in HIGHEST_COUNTS or counts.ndim != 2 or not counts.size:
             raise InputError(f"an image must be uint8 or uint16 counts, got {counts.dtype} of shape {counts.shape}")
         self._repeats = self._repeats + 1 if self._is_last(counts) else 0
         highest = int(counts.max())
         least = self._health.saturated * counts.size
-        if highest in _TOPS[counts.dtype] and np.count_nonzero(counts == highest) >= least:
+        if highest in HIGHEST_COUNTS[counts.dtype] and np.count_nonzero(counts == highest) >= least:
             return Fault.SATURATED
         if highest - int(counts.min()) < self._health.contrast:
             return Fault.EMPTY

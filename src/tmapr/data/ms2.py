@@ -18,10 +18,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from tmapr.artifacts.images import read_image
 from tmapr.data.coordinates import ENU, from_degrees, tangent_plane, to_degrees
 from tmapr.data.poses import Poses, rotation_onto, track_direction, wrapped
-from tmapr.data.sequence import Sequence, from_arrays
+from tmapr.data.sequence import Sequence, from_files
 from tmapr.data.stereo import listed, nanoseconds, refuse_skew, split_name, write_images
 from tmapr.data.trajectory import parse_number, read_text
 from tmapr.exceptions import InputError
@@ -39,7 +38,7 @@ def read_ms2(root: Path, name: str, frame: CoordinateFrame | None = None) -> Seq
     _refuse_others(drive.images, ".png", len(stamps), f"{drive.image_stamps.name} has {len(stamps)} stamps")
     files = [drive.images / f"{row:06d}.png" for row in range(len(stamps))]
     frame, poses = _poses(drive, stamps, frame)
-    return from_arrays(name, frame, stamps, lambda row: read_image(files[row]), poses.positions, poses.headings, files)
+    return from_files(name, frame, files, poses)
 
 
 def write_ms2(root: Path, name: str, sequence: Sequence) -> None:

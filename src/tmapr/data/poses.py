@@ -95,7 +95,13 @@ def rotation_onto(
     a, b = source - source.mean(axis=0), target - target.mean(axis=0)
     if min(np.sum(a**2), np.sum(b**2)) < least**2 * len(source):
         return None
-    return float(np.arctan2(np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]), np.sum(a * b)))
+    return turn_between(a, b)
+
+
+def turn_between(source: Float[np.ndarray, "n 2"], target: Float[np.ndarray, "n 2"]) -> float:
+    """The angle of the least-squares rotation of `source` onto `target`, both without their means."""
+    cross = source[:, 0] * target[:, 1] - source[:, 1] * target[:, 0]
+    return float(np.arctan2(np.sum(cross), np.sum(source * target)))
 
 
 def track_direction(positions: Float[np.ndarray, "n 2"], least: float = 1.0) -> Float[np.ndarray, " n"]:

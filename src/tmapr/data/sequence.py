@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from tmapr.artifacts.images import Counts, read_image
+from tmapr.data.poses import Poses
 from tmapr.types import CoordinateFrame, Frame
 
 
@@ -63,3 +65,13 @@ def from_arrays(
             yield Frame(name, row, stamp, partial(image, row), position, heading, files[row] if files else None)
 
     return Sequence(name, frame, len(stamps), start)
+
+
+def from_files(name: str, frame: CoordinateFrame, files: abc.Sequence[Path], poses: Poses) -> Sequence:
+    """The sequence of image files, each taken at the stamp and the pose of the same row."""
+    image = partial(_image, files)
+    return from_arrays(name, frame, poses.stamps, image, poses.positions, poses.headings, files)
+
+
+def _image(files: abc.Sequence[Path], row: int) -> Counts:
+    return read_image(files[row])

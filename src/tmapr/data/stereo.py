@@ -1,6 +1,5 @@
 """What the two public stereo data sets share: names of sequences and cameras, numbered files, stamps, images."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from jaxtyping import Float, UInt16
 
 from tmapr.artifacts.images import write_frame
 from tmapr.data.coordinates import described
+from tmapr.data.names import entries
 from tmapr.data.poses import Poses
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
@@ -54,12 +54,7 @@ def split_name(name: str, layout: str) -> tuple[str, str]:
 
 def listed(folder: Path) -> list[str]:
     """The names in a folder, without hidden ones: file managers leave those. No file is opened or even looked at."""
-    try:
-        return sorted(name for name in os.listdir(folder) if not name.startswith("."))
-    except FileNotFoundError:
-        raise InputError(f"{folder}: no such folder") from None
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be listed ({error.strerror})") from None
+    return sorted(entry.name for entry in entries(folder) if not entry.name.startswith("."))
 
 
 def nanoseconds(text: str, where: str) -> int:

@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from tmapr.artifacts.images import read_image
 from tmapr.data.coordinates import UTM, from_utm, utm_grid
 from tmapr.data.poses import Poses, wrapped
-from tmapr.data.sequence import Sequence, from_arrays
+from tmapr.data.sequence import Sequence, from_files
 from tmapr.data.stamps import parse_stamp
 from tmapr.data.stereo import listed, nanoseconds, refuse_skew, split_name, write_images
 from tmapr.data.trajectory import parse_number, read_text
@@ -49,16 +48,7 @@ def read_sthereo(root: Path, name: str, frame: CoordinateFrame | None = None) ->
     poses = Poses(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0))
     if table.parent.exists():
         frame, poses = _poses(table, frame)
-    at = poses.at(stamps, standing=_STANDING)
-    return from_arrays(
-        name,
-        frame or CoordinateFrame(),
-        stamps,
-        lambda row: read_image(files[row]),
-        at.positions,
-        at.headings,
-        files,
-    )
+    return from_files(name, frame or CoordinateFrame(), files, poses.at(stamps, standing=_STANDING))
 
 
 def write_sthereo(root: Path, name: str, sequence: Sequence, every: int = 1) -> None:

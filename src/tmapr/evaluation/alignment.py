@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from tmapr.data.poses import turn_between
 from tmapr.exceptions import InputError
 
 
@@ -25,7 +26,6 @@ def fit_planar(source: Float[np.ndarray, "n 2"], target: Float[np.ndarray, "n 2"
     """The rotation and translation that bring `source` nearest to `target` in the least-squares sense."""
     if len(source) < 2:
         raise InputError(f"an alignment needs at least two positions, got {len(source)}")
-    a, b = source - source.mean(axis=0), target - target.mean(axis=0)
-    angle = float(np.arctan2(np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]), np.sum(a * b)))
+    angle = turn_between(source - source.mean(axis=0), target - target.mean(axis=0))
     turn = PlanarTransform(angle, np.zeros(2))
     return PlanarTransform(angle, target.mean(axis=0) - turn(source.mean(axis=0)[None])[0])

@@ -11,6 +11,9 @@ from tmapr.config import Settings
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CLIP = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
+STATISTICS = {"imagenet": IMAGENET, "clip": CLIP}
+"""Mean and deviation of a checkpoint's input, by the name that settings use."""
+
 Triple = tuple[float, float, float]
 Size = tuple[Annotated[int, Field(gt=0)], Annotated[int, Field(gt=0)]]
 

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from tmapr.artifacts.images import Counts
 from tmapr.config import Settings
 from tmapr.exceptions import InputError
-from tmapr.types import Fault
+from tmapr.types import HIGHEST_COUNTS, Fault
 
 Crop = tuple[int, int, int, int]
 
@@ -22,8 +22,6 @@ _PRESETS: dict[str, dict[str, object]] = {
     "ms2": {"bilateral": 5, "bilateral_color": 20.0, "bilateral_space": 15.0, "crop": (9, 35, 28, 34)},
     "sthereo": {"crop": (121, 107, 52, 30)},
 }
-_SATURATED = {np.dtype(np.uint8): (255,), np.dtype(np.uint16): (16383, 65535)}
-"""The highest counts a depth can hold; thermal cameras put 14 bits into 16."""
 
 _MANY_COUNTS = 8192
 _MIN_SIDE = 32
@@ -64,7 +62,7 @@ class Image(Settings):
         """The picture at `size` (height, width), or why there is none. Safe to call from several threads."""
         import cv2  # here, since the settings are read by commands that see no image
 
-        if counts.dtype not in _SATURATED or counts.ndim != 2:
+        if counts.dtype not in HIGHEST_COUNTS or counts.ndim != 2:
             raise InputError(
                 f"an image must be one plane of uint8 or uint16 counts, got {counts.dtype} of shape {counts.shape};"
                 " give the raw counts"
@@ -105,7 +103,7 @@ class Image(Settings):
         ranks = [ceil(counts.size * (percentile / 100) - 1) for percentile in (self.low, self.high)]
         black, white = (lowest + int(np.searchsorted(at_most, max(rank, 0), side="right")) for rank in ranks)
         if black == white:
-            if white in _SATURATED[counts.dtype]:
+            if white in HIGHEST_COUNTS[counts.dtype]:
                 return Fault.SATURATED
             # Lamps in an 8-bit night are less than 1 % of the pixels and yet a scene: only if nothing at all differs
             # from the background is there none. A clipped background is none either way: its detail is lost.

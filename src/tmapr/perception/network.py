@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
-from tmapr.perception.card import CLIP, IMAGENET, Card, Descriptor, EfficientNet, Input, SaladShape, Vit
+from tmapr.perception.card import STATISTICS, Card, Descriptor, EfficientNet, Input, SaladShape, Vit
 from tmapr.perception.perceiver import Outputs
 from tmapr.perception.pooling import Gem, GridPooling, Joined
 from tmapr.perception.salad import Salad
@@ -18,7 +18,6 @@ from tmapr.perception.settings import DEFAULT, Perception
 from tmapr.perception.vit import VisionTransformer
 from tmapr.perception.weights import Checkpoint, filled, read
 
-_STATISTICS = {"imagenet": IMAGENET, "clip": CLIP}
 _POOLED = 112  # channels of EfficientNet's stride-16 map, which come first; plain pooling uses only these
 
 
@@ -49,7 +48,7 @@ class TorchEngine:
 
     def __init__(self, network: Network, device: str) -> None:
         self._device = torch.device(device)
-        self._network = network.to(self._device).eval()
+        self._network = network.to(self._device)
 
     def __call__(self, pictures: UInt8[np.ndarray, "images height width"]) -> Outputs:
         """One pass."""
@@ -140,7 +139,7 @@ def _input(settings: Perception, source: Checkpoint) -> Input:
     given = source.card.input
     if given is None:
         raise ValueError(f"{source.path}: has no input statistics")
-    mean, std = _STATISTICS.get(settings.statistics, (given.mean, given.std))
+    mean, std = STATISTICS.get(settings.statistics, (given.mean, given.std))
     return Input(mean=mean, std=std, size=settings.size)
 
 

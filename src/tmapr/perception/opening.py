@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tmapr.config import differences
 from tmapr.exceptions import InputError
-from tmapr.perception.card import CLIP, IMAGENET, Card, Vit
+from tmapr.perception.card import STATISTICS, Card, Vit
 from tmapr.perception.onnx import SHIPPED, load_onnx
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN, Perception
@@ -51,8 +51,8 @@ def _asked(settings: Perception) -> dict[str, object]:
 def _built_in(card: Card, settings: Perception) -> dict[str, object]:
     """What the card says of the same; where the checkpoint's own is asked for, whatever it is will do."""
     size = list(card.input.size) if card.input else None
-    known = {IMAGENET: "imagenet", CLIP: "clip"}
-    statistics = known.get((card.input.mean, card.input.std), "others") if card.input else None
+    names = {values: name for name, values in STATISTICS.items()}
+    statistics = names.get((card.input.mean, card.input.std), "others") if card.input else None
     rule = card.encoder.position_rule if isinstance(card.encoder, Vit) else settings.position_rule
     return {
         "descriptor": card.descriptor.model_dump(mode="json") if card.descriptor else None,

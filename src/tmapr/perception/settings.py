@@ -1,14 +1,14 @@
 """The section `[perception]` of an experiment, and the mark it leaves on percepts and maps."""
 
-import json
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from tmapr.artifacts.percepts import Origin
 from tmapr.artifacts.run import file_digest
-from tmapr.config import Settings, differences
+from tmapr.config import Settings, changed_since
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Descriptor, Size
 from tmapr.perception.image import Image
@@ -53,7 +53,7 @@ class Perception(Settings):
         if self.encoder == OWN:
             return Origin()
         named = {"encoder": self.encoder, "head": self.head, "apr": self.apr}
-        files = {part: file_digest(Path(name)) for part, name in named.items() if name and Path(name).is_file()}
+        files = {part: _digest(Path(name)) for part, name in named.items() if name and Path(name).is_file()}
         if self.encoder == DEFAULT:
             files["encoder"] = DEFAULT_WEIGHTS
         return Origin(self.model_dump(mode="json"), files)
@@ -66,7 +66,7 @@ class Perception(Settings):
             raise InputError(
                 f'{where}: does not say which perception made it; set perception.encoder = "own" if your program did'
             )
-        changed = differences(_known(where, origin).model_dump(mode="json"), self.model_dump(mode="json"), "perception")
+        changed = changed_since(origin.settings, self, "perception", where, "encode again")
         mine = self.origin.files
         changed += [
             f"other {part} weights ({_short(digest)}, now {_short(mine[part])})"
@@ -82,10 +82,12 @@ def _short(digest: str) -> str:
     return digest[:12] if len(digest) == 64 else digest
 
 
-def _known(where: str, origin: Origin) -> Perception:
-    """The settings of an origin; one that a later version added has its default."""
-    try:
-        return Perception.model_validate_json(json.dumps(origin.settings))
-    except ValidationError as error:
-        name = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise InputError(f"{where}: this version does not know its perception.{name}; encode again") from None
+def _digest(path: Path) -> str:
+    known = path.stat()
+    return _digest_once(path, known.st_size, known.st_mtime_ns)
+
+
+@cache
+def _digest_once(path: Path, size: int, modified: int) -> str:  # noqa: ARG001 (a file that changed is another one)
+    """A run compares every sequence's percepts with its weights; hundreds of megabytes are read once."""
+    return file_digest(path)
