@@ -98,6 +98,10 @@ def main() -> None:
         right = [queries.places[row] == references.places[match] for row, match in enumerate(best)]
         bounds = wilson(sum(right), len(right))
         print(f"  {name:<20} {sum(right):>3} of {len(right)} right, 95 % interval {bounds.low:.2f}–{bounds.high:.2f}")
+        same = np.equal.outer(queries.places, references.places)
+        cosines = asked @ mapped.T
+        own, other = (float(np.where(mask, cosines, -1).max(axis=1).mean()) for mask in (same, ~same))
+        print(f"  {'':<20} best cosine in the mean: {own:.2f} to the right place, {other:.2f} to a wrong one")
         found[name] = {"right": sum(right), "queries": len(right), "low": bounds.low, "high": bounds.high}
     if given.sheet:
         write_png(given.sheet, sheet(queries, references, best, right))

@@ -35,7 +35,7 @@ def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
         raise InputError(f"{path}: no such file")
     providers, options = _providers(device), onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what goes wrong is told once, below
-    # Threads that spin between frames take a core from the rest of the robot, and on busy cores double the time.
+    # Threads that spin between frames take a core from the rest of the robot.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=providers)
