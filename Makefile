@@ -20,6 +20,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/perception.py
 	$(BIN)/python benchmarks/check.py
 	$(BIN)/python benchmarks/bag.py
+	$(BIN)/python benchmarks/render.py
 
 real: $(READY)
 	$(BIN)/python benchmarks/real_images.py

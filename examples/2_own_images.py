@@ -11,44 +11,55 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import tmapr
-from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.run import RunFolder
 from tmapr.evaluation.running import map_experiment
 from tmapr.experiment import Data, Experiment
-from tmapr.gating import Gating
+from tmapr.gating import Gating, threshold_for_precision
+from tmapr.simulation.camera import Camera
+from tmapr.simulation.record import Plan, write
+from tmapr.simulation.traverse import Traverse
+from tmapr.simulation.weather import named
+from tmapr.types import Estimate, Frame
 
-FRAMES, STEP, HEIGHT, WIDTH = 40, 24, 128, 160
+NEAR = 10.0  # metres: a match no farther away is right
 
 
-def record(folder: Path, contrast: float, rng: np.random.Generator) -> None:
-    # 1. Your camera goes here: 40 images of 16 bits along a wall, 2 m and 0.1 s apart.
-    wall = np.kron(np.random.default_rng(1).normal(size=(8, (WIDTH + FRAMES * STEP) // 16)), np.ones((16, 16)))
-    rows = ["stamp,file,x,y"]
-    for row in range(FRAMES):
-        seen = 3500 + contrast * wall[:, row * STEP : row * STEP + WIDTH] + rng.normal(0, 4, (HEIGHT, WIDTH))
-        write_frame(folder / f"{row:03}.png", seen.astype(np.uint16))
-        rows.append(f"{1_700_000_000 + row / 10:.1f},{row:03}.png,{2.0 * row},0.0")
-    (folder / "frames.csv").write_text("\n".join(rows) + "\n")
+def record(home: Path) -> None:
+    # 1. Your camera goes here: 80 images of 16 bits along a street, 2.5 m apart, three times a day.
+    street = Plan(layout="folder", length=200.0, camera=Camera(width=160, height=128, focal=100.0))
+    names = ("noon", "dusk", "night")
+    write(home, street, [Traverse(name, named(name), seed, frames=80) for seed, name in enumerate(names)])
+
+
+def localize(run: Path, traverse: Path) -> list[tuple[Frame, Estimate]]:
+    # 2. Frames are localized as they come: from a folder, a bag, or a driver that makes `tmapr.types.Frame`s.
+    localizer = tmapr.load(run)
+    return [(frame, localizer.step(frame)) for frame in tmapr.open_sequence(traverse)]
 
 
 def main() -> None:
-    rng = np.random.default_rng(0)
     with TemporaryDirectory() as directory:
-        home = Path(directory)
-        record(home / "noon", contrast=300.0, rng=rng)
-        record(home / "night", contrast=80.0, rng=rng)
+        home, run = Path(directory) / "data", Path(directory) / "run"
+        record(home)
 
-        # 2. The reference traverse is encoded and becomes a map. `tmapr map` does the same from a TOML file.
-        data = Data(root=directory, reference="noon")
-        map_experiment(Experiment(data=data, gating=Gating(min_similarity=0.5)), RunFolder(home / "run"))
+        # 3. The reference traverse is encoded and becomes a map. `tmapr map` does the same from a TOML file.
+        experiment = Experiment(data=Data(root=str(home), reference="noon"))
+        map_experiment(experiment, RunFolder(run))
 
-        # 3. Frames are localized as they come: from a folder, a bag, or a driver that makes `tmapr.types.Frame`s.
-        localizer = tmapr.load(home / "run")
-        frames = list(tmapr.open_sequence(home / "night"))
-        estimates = [localizer.step(frame) for frame in frames]
+        # 4. A second traverse whose positions are known says which similarity to believe on your descriptors.
+        matches = [(frame, found.candidate) for frame, found in localize(run, home / "dusk") if found.candidate]
+        similarities = np.array([match.similarity for _, match in matches])
+        right = np.array([np.hypot(*(match.position - frame.position)) < NEAR for frame, match in matches])
+        threshold = threshold_for_precision(similarities, right, precision=0.99)
+        chosen = experiment.model_copy(update={"gating": Gating(min_similarity=threshold.value)})
+        map_experiment(chosen, RunFolder(run))
 
-    errors = [np.hypot(*(e.position - f.position)) for e, f in zip(estimates, frames, strict=True)]
-    last = estimates[-1]
+        # 5. The third is localized with it.
+        night = localize(run, home / "night")
+
+    errors = [np.hypot(*(estimate.position - frame.position)) for frame, estimate in night]
+    last = night[-1][1]
+    print(f"a match is believed from similarity {threshold.value:.2f} on")
     print(f"{last.status}, {last.verdict.reason}, at {np.round(last.position, 1).tolist()}")
     print(f"median error {np.median(errors):.2f} m over {len(errors)} frames")
 

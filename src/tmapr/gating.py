@@ -43,7 +43,9 @@ Bounds = tuple[float, float, float, float]
 class Gating(Settings):
     """The gates, in the order in which they are asked."""
 
-    min_similarity: float = Field(0.82, ge=-1, le=1, description="cosine a candidate must reach (calibrate it)")
+    min_similarity: float = Field(
+        0.6, ge=-1, le=1, description="cosine a candidate must reach; for the default descriptor"
+    )
     max_leverage: float = Field(1.0, gt=0, description="leverage above which nothing is believed; 1 turns it off")
     bounds: Bounds | None = Field(
         None, description="x_min, y_min, x_max, y_max in metres: corrections are accepted only inside"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tmapr.artifacts.trajectory import load_estimates
+from tmapr.cli.evaluate import print_errors
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,13 +32,34 @@ def estimates(home):
     return (home / "runs/block/estimates/night.csv").read_bytes()
 
 
-def test_the_demo_maps_localizes_and_evaluates(tmp_path):
-    done = tmapr("demo", "--quick", "--out", tmp_path / "demo", cwd=tmp_path)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """A folder in which the quick demonstration was run, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = tmapr("demo", "--quick", cwd=folder)
     assert done.returncode == 0, done.stderr
-    errors = json.loads((tmp_path / "demo/errors.json").read_text())["test"]["night"]
-    assert errors["fused"]["rmse"] < errors["apr"]["rmse"]
+    return folder, done.stdout
+
+
+def test_the_demo_ends_better_than_the_pose_head_and_the_first_candidate_alone(demo):
+    errors = json.loads((demo[0] / "runs/demo/errors.json").read_text())["test"]["night"]
+    assert errors["fused"]["rmse"] < min(errors["apr"]["rmse"], errors["retrieval"]["rmse"])
     assert errors["jumps"]["fused"] < errors["jumps"]["apr"] / 10
-    assert "night" in done.stdout
+
+
+def test_the_demo_says_each_command_and_leaves_a_page(demo):
+    verbs = re.findall(r"^\$ tmapr (\w+)", demo[1], re.MULTILINE)
+    assert verbs == ["simulate", "check", "train", "map", "run", "evaluate", "report"]
+    assert "10 epochs" in demo[1]
+    assert "night" in (demo[0] / "runs/demo/report/index.html").read_text()
+
+
+def test_the_demo_run_again_repeats_nothing_and_gives_the_same_numbers(demo):
+    folder, _ = demo
+    first = (folder / "runs/demo/estimates/night.csv").read_bytes()
+    again = tmapr("demo", "--quick", cwd=folder)
+    assert "already trained" in again.stdout
+    assert (folder / "runs/demo/estimates/night.csv").read_bytes() == first
 
 
 def test_a_run_repeats_bit_for_bit_from_its_own_folder(home):
@@ -83,6 +105,30 @@ def test_fused_labels_are_learned_only_from_accepted_frames(home):
 def test_an_oracle_alignment_is_called_one(home):
     assert tmapr("run", "block.toml", "--align-apr", "oracle", cwd=home).returncode == 0
     assert "ORACLE" in tmapr("evaluate", "runs/block", cwd=home).stdout
+
+
+def test_sequences_are_printed_under_the_names_they_have(capsys):
+    name, counts = "[bold]night[/bold] :snail: " + "a-long-patrol-" * 8, {"accepted": 2}
+    figures, times = {"rmse": 1.0, "mean": 1.0, "median": 1.0}, {"p50": 1.0, "p95": 1.0, "max": 1.0}
+    entry = {
+        "frames": 2,
+        "loops": dict.fromkeys(("precision", "recall", "f1", "decision_recall"), 1.0) | {"accepted": 2},
+        "nees": {"mean": 2.0, "coverage95": 1.0},
+        "jumps": {"apr": None, "fused": 0},
+    }
+    entry |= {
+        "apr": None,
+        "retrieval": figures,
+        "fused": figures,
+        "reasons": counts,
+        "status": counts,
+        "step_ms": times,
+    }
+    print_errors({"test": {name: entry}, "labels": "off", "alignment": "none", "settings_sha256": "0" * 64})
+    tables, line = capsys.readouterr().out.rsplit(f"{name}: 2 accepted; 2 accepted\n", 1)
+    assert line == "settings 000000000000\n"
+    assert "[/bold]" in tables
+    assert "…" not in tables
 
 
 def test_the_pose_head_fitted_to_the_adapt_sequence_is_reported_so(home):
@@ -138,10 +184,9 @@ def test_the_examples_run(example, tmp_path):
     assert "localized, accepted" in done.stdout
 
 
-def test_the_readmes_program_runs(tmp_path):
-    assert tmapr("demo", "--quick", cwd=tmp_path).returncode == 0
+def test_the_readmes_program_runs(demo):
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", program], cwd=demo[0], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("localized")
 

@@ -14,11 +14,11 @@ import pytest
 from commandline import command
 from tmapr.artifacts.images import write_png
 from tmapr.artifacts.percepts import Origin, Recording
-from tmapr.artifacts.run import RunFolder
+from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.artifacts.trajectory import load_estimates
 from tmapr.exceptions import InputError
 from tmapr.perception.image import Image
-from tmapr.perception.settings import DEFAULT_WEIGHTS, Perception
+from tmapr.perception.settings import DEFAULT_WEIGHTS, SHIPPED_HEAD, Perception
 from tmapr.types import Fault, Reason
 
 COUNT, HEIGHT, WIDTH, STEP = 30, 128, 160, 24
@@ -156,7 +156,8 @@ def test_a_frame_that_cannot_be_used_is_localized_without_its_image(finished):
 @pytest.mark.parametrize("sequence", ["noon", "night"])
 def test_percepts_carry_the_mark_of_the_perception_that_made_them(sequence, finished):
     cached = Recording.load(finished[0] / f"runs/walk/percepts/{sequence}.npz")
-    assert cached.origin == Origin(Perception().model_dump(mode="json"), {"encoder": DEFAULT_WEIGHTS})
+    weights = {"encoder": DEFAULT_WEIGHTS, "head": file_digest(SHIPPED_HEAD)}
+    assert cached.origin == Origin(Perception().model_dump(mode="json"), weights)
 
 
 def test_percepts_carry_the_stamps_and_positions_of_the_frames(finished):
@@ -246,7 +247,7 @@ HELP = (
 )
 
 
-@pytest.mark.parametrize("verbs", [[], ["map"], ["export"], ["weights", "inspect"]], ids=" ".join)
+@pytest.mark.parametrize("verbs", [[], ["map"], ["export"], ["weights", "inspect"], ["weights", "train"]], ids=" ".join)
 def test_help_imports_nothing_heavy(verbs):
     done = subprocess.run([sys.executable, "-c", HELP, *verbs], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
@@ -258,8 +259,9 @@ def test_help_imports_nothing_heavy(verbs):
         (["map", "walk.toml", "--run", "fresh", "--set", "perception.encoder=vit.pth"], "needs torch: pip"),
         (["export", "--out", "walk.onnx"], "needs torch; run: pip install 'tmapr[export]'"),
         (["weights", "inspect", "vit.pth"], "torch; run: pip install 'tmapr[train]'"),
+        (["weights", "train", "head.safetensors"], "torch; run: pip install 'tmapr[train]'"),
     ],
-    ids=["another encoder", "export", "weights inspect"],
+    ids=["another encoder", "export", "weights inspect", "weights train"],
 )
 def test_what_needs_torch_says_so_where_there_is_none(arguments, answer, home):
     program = "import sys; sys.modules['torch'] = None; from tmapr.cli.main import run; run()"

@@ -97,6 +97,14 @@ def test_with_position_codes_their_place_matters(rng):
     assert (coded(shuffled(given, rng)).position - coded(given).position).abs().min() > 1e-4
 
 
+def test_a_standardised_head_does_not_see_what_all_patches_share(rng):
+    given, blind = features(rng), head(standardised=True)
+    warmer = given._replace(tokens=1.7 * given.tokens + torch.randn(1, 1, given.tokens.shape[2]))
+    assert not torch.allclose(head()(given).position, head()(warmer).position, atol=1e-3)
+    # The least deviation is added, not scaled: a thousandth of a deviation of about one.
+    torch.testing.assert_close(blind(given).position, blind(warmer).position, atol=2e-3, rtol=0)
+
+
 def test_the_position_codes_are_sines_and_cosines_of_row_and_column():
     codes = position_codes(torch.zeros(1, ROWS * COLUMNS, 8), ROWS, COLUMNS)
     for row, column in np.ndindex(ROWS, COLUMNS):

@@ -32,9 +32,9 @@ from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Outputs, Perceiver
 from tmapr.perception.pooling import Gem, GridPooling
 from tmapr.perception.salad import Salad
-from tmapr.perception.settings import Perception
+from tmapr.perception.settings import SHIPPED_HEAD, Perception
 from tmapr.perception.vit import VisionTransformer
-from tmapr.perception.weights import save
+from tmapr.perception.weights import filled, read, save
 from tmapr.types import Fault, Frame
 
 WIDTH, CLUSTERS = 64, 8
@@ -100,12 +100,34 @@ def run(settings, given):
     return [output.numpy() for output in assemble(settings)[0](torch.from_numpy(given))]
 
 
-def test_the_default_is_the_stride_16_map_pooled_to_2_by_4():
+def test_the_default_is_the_stride_16_map_pooled_to_2_by_4_and_the_shipped_head():
     _, card = assemble(Perception())
     assert card.encoder == EfficientNet(levels=1)
     assert card.input == Input(mean=MEAN, std=STD, size=(224, 224))
-    assert (card.salad, card.apr, card.descriptor, card.dimension) == (None, None, Descriptor(), 112 * 2 * 4)
+    assert card.salad == SaladShape(channels=112, clusters=16, cluster_dim=64, token_dim=64, hidden=256)
+    assert (card.apr, card.descriptor) == (None, Perception().descriptor)
+    assert card.dimension == 112 * 2 * 4 + 16 * 64 + 64
+
+
+def test_the_defaults_card_names_the_encoders_weights_and_the_shipped_head():
+    _, card = assemble(Perception())
+    assert card.sources["efficientnet-lite0-57934424.pth"].startswith("57934424")
+    assert card.sources["default_head.safetensors"] == file_digest(SHIPPED_HEAD)
+
+
+def test_the_default_without_its_head_is_the_pooled_map_alone():
+    _, card = assemble(Perception(descriptor=Descriptor()))
+    assert (card.salad, card.dimension) == (None, 112 * 2 * 4)
     assert list(card.sources) == ["efficientnet-lite0-57934424.pth"]
+
+
+def test_the_default_descriptor_is_the_pooling_and_seven_tenths_of_the_head(rng):
+    given, head = pictures(rng, size=(96, 96)), read(SHIPPED_HEAD)
+    network, card = assemble(Perception(size=(96, 96)))
+    features = by_hand(given, network.encoder, (MEAN, STD))
+    parts = [GridPooling(112)(features), 0.7 * filled(card.salad, head.tensors["salad"])(features)]
+    found = network(torch.from_numpy(given))[0]
+    np.testing.assert_allclose(found, normalize(torch.cat(parts, dim=1), dim=1), atol=1e-6)
 
 
 def test_a_descriptor_is_its_weighted_parts_joined(files, rng):
@@ -166,7 +188,7 @@ def test_the_default_encoder_gives_as_many_levels_as_its_head_takes(head, levels
     both = Descriptor(parts=("pooling", "salad"), weights=(1.0, 1.0), clusters=CLUSTERS)
     settings, given = Perception(head=files[head], descriptor=both, size=(96, 96)), pictures(rng, size=(96, 96))
     assert assemble(settings)[1].encoder == EfficientNet(levels=levels)
-    plain = run(Perception(size=(96, 96)), given)[0]
+    plain = run(Perception(size=(96, 96), descriptor=Descriptor()), given)[0]
     np.testing.assert_allclose(run(settings, given)[0][:, : 112 * 8] * np.sqrt(2), plain, atol=1e-5)
 
 

@@ -89,7 +89,7 @@ def test_the_shipped_file_takes_any_number_of_pictures(count, shipped):
     *_, engine = shipped
     pictures = scenes(5, (224, 224))
     together = engine(pictures[:count])
-    assert (together.descriptors.shape, together.positions, together.headings) == ((count, 896), None, None)
+    assert (together.descriptors.shape, together.positions, together.headings) == ((count, 896 + 1088), None, None)
     np.testing.assert_allclose(together.descriptors, engine(pictures).descriptors[:count], atol=1e-5)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from tmapr.artifacts.run import file_digest
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Descriptor
 from tmapr.perception.image import Image
-from tmapr.perception.settings import DEFAULT_WEIGHTS, OWN, Perception
+from tmapr.perception.settings import DEFAULT_WEIGHTS, OWN, SHIPPED_HEAD, Perception
 
 MINE = Perception()
+SHIPPED = Descriptor(parts=("pooling", "salad"), weights=(1.0, 0.7), clusters=16)
 
 
 @pytest.fixture
@@ -41,9 +43,45 @@ def refusal(settings, origin):
     return said
 
 
-def test_the_default_is_marked_with_the_published_name_of_its_weights():
-    assert MINE.origin.files == {"encoder": DEFAULT_WEIGHTS}
+@pytest.mark.parametrize(
+    ("settings", "descriptor"),
+    [
+        ({}, SHIPPED),
+        ({"encoder": "exported.onnx"}, SHIPPED),
+        ({"encoder": "vitb14.pth"}, Descriptor()),
+        ({"encoder": OWN}, Descriptor()),
+    ],
+)
+def test_the_descriptor_has_the_shipped_head_where_the_encoder_is_the_default_or_exported(settings, descriptor):
+    assert Perception(**settings).descriptor == descriptor
+
+
+@pytest.mark.parametrize("encoder", ["default", "exported.onnx", "vitb14.pth"])
+def test_a_descriptor_that_is_given_is_kept(encoder):
+    given = Descriptor(parts=("gem",), power=4.0)
+    assert Perception(encoder=encoder, descriptor=given).descriptor == given
+
+
+@pytest.mark.parametrize(
+    ("settings", "shipped"),
+    [
+        ({}, True),
+        ({"descriptor": Descriptor()}, False),
+        ({"encoder": "vitb14.pth", "descriptor": SHIPPED}, False),
+        ({"head": "head.pth", "descriptor": SHIPPED}, False),
+    ],
+)
+def test_the_shipped_head_is_used_where_the_default_encoder_needs_one_and_none_is_named(settings, shipped):
+    assert Perception(**settings).uses_shipped_head is shipped
+
+
+def test_the_default_is_marked_with_the_published_name_of_its_weights_and_its_heads_digest():
+    assert MINE.origin.files == {"encoder": DEFAULT_WEIGHTS, "head": file_digest(SHIPPED_HEAD)}
     assert MINE.origin.settings["encoder"] == "default"
+
+
+def test_the_default_without_its_head_is_not_marked_with_it():
+    assert Perception(descriptor=Descriptor()).origin.files == {"encoder": DEFAULT_WEIGHTS}
 
 
 def test_files_are_marked_with_their_digests(weights, tmp_path):
@@ -76,8 +114,22 @@ def test_settings_accept_what_they_made(preset, weights):
         (Perception(statistics="clip"), ["perception.statistics = clip (now checkpoint)"]),
         (Perception(image=Image(clip_limit=3.0)), ["perception.image.clip_limit = 3.0 (now 2.0)"]),
         (Perception(image=Image(crop=(1, 2, 3, 4))), ["perception.image.crop = [1, 2, 3, 4] (now [0, 0, 0, 0])"]),
-        (Perception(descriptor=Descriptor(grid=(3, 3))), ["perception.descriptor.grid = [3, 3] (now [2, 4])"]),
-        (Perception(encoder="vitb14.pth"), ["perception.encoder = vitb14.pth (now default)"]),
+        (
+            Perception(descriptor=SHIPPED.model_copy(update={"grid": (3, 3)})),
+            ["perception.descriptor.grid = [3, 3] (now [2, 4])"],
+        ),
+        (
+            Perception(descriptor=Descriptor()),
+            [
+                "perception.descriptor.parts = ['pooling'] (now ['pooling', 'salad'])",
+                "perception.descriptor.weights = [1.0] (now [1.0, 0.7])",
+                "perception.descriptor.clusters = 64 (now 16)",
+            ],
+        ),
+        (
+            Perception(encoder="vitb14.pth", descriptor=SHIPPED),
+            ["perception.encoder = vitb14.pth (now default)"],
+        ),
         (
             Perception(image=Image(low=2.0), position_rule="exact"),
             ["perception.image.low = 2.0 (now 1.0)", "perception.position_rule = exact (now checkpoint)"],
@@ -111,6 +163,19 @@ def test_weights_that_are_not_here_cannot_be_compared_and_are_accepted(weights, 
 def test_another_release_of_the_default_weights_is_refused_by_its_name():
     older = Origin(MINE.origin.settings, {"encoder": "efficientnet-lite0-00000000"})
     assert f"other encoder weights (efficientnet-lite0-00000000, now {DEFAULT_WEIGHTS})" in refusal(MINE, older)
+
+
+def test_another_release_of_the_shipped_head_is_refused_by_its_digest():
+    older = Origin(MINE.origin.settings, {"encoder": DEFAULT_WEIGHTS, "head": "0" * 64})
+    digest = file_digest(SHIPPED_HEAD)
+    assert f"other head weights (000000000000, now {digest[:12]})" in refusal(MINE, as_kept(older))
+
+
+def test_the_shipped_head_is_the_same_under_a_name_of_its_own(tmp_path):
+    shutil.copy(SHIPPED_HEAD, tmp_path / "copy.safetensors")
+    named = Perception(head=str(tmp_path / "copy.safetensors"), descriptor=SHIPPED)
+    named.refuse_others("noon.npz", as_kept(MINE.origin))
+    MINE.refuse_others("noon.npz", as_kept(named.origin))
 
 
 @pytest.mark.parametrize("origin", [Origin(), MINE.origin, Origin({"a": 1}, {"b": "c"})])

@@ -2,12 +2,16 @@
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.exceptions import InputError
+
+HEAD = "head.safetensors"
+"""A pose head in the folder of its epoch, apr/000012."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,26 @@ class RunFolder:
         """How the estimates came about."""
         return self.path / "provenance.json"
 
+    @property
+    def apr(self) -> Path:
+        """What training keeps: the folders of its best and its last epoch, files that name them, and tokens."""
+        return self.path / "apr"
+
+    @property
+    def trained_head(self) -> Path | None:
+        """The pose head of the best epoch, if one was trained here."""
+        named = self.apr / "best"
+        if not named.exists():
+            return None
+        head = self.apr / named.read_text(encoding="utf-8", errors="replace").strip() / HEAD
+        if not is_trained_head(head) or not head.is_file():
+            raise InputError(f"{named}: names no epoch that is there; remove {self.apr} and run `tmapr train` again")
+        return head
+
+    def tokens(self, sequence: str) -> Path:
+        """A sequence's tokens, which the pose head is trained on."""
+        return self.apr / "tokens" / f"{_file_name(sequence)}.npz"
+
     def percepts(self, sequence: str) -> Path:
         """A sequence's percept cache."""
         return self.path / "percepts" / f"{_file_name(sequence)}.npz"
@@ -52,6 +76,11 @@ class RunFolder:
     def trajectory(self, sequence: str) -> Path:
         """A sequence's estimates for evo."""
         return self.path / "estimates" / f"{_file_name(sequence)}.tum"
+
+
+def is_trained_head(path: Path) -> bool:
+    """Whether training named a file so: it lies in some run folder, or did before that was moved or trained anew."""
+    return bool(re.fullmatch(rf"apr/\d{{6,}}/{HEAD}", "/".join(path.parts[-3:])))
 
 
 def file_digest(path: Path) -> str:

@@ -67,9 +67,8 @@ def opened_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]"
     """The sequences that a path stands for, and how their images will be prepared."""
     from tmapr.config import load_settings
     from tmapr.data.opening import open_path
-    from tmapr.evaluation.encoding import open_data
     from tmapr.exceptions import InputError
-    from tmapr.experiment import Experiment
+    from tmapr.experiment import Experiment, open_data
     from tmapr.perception.image import Image
 
     if path.suffix.lower() != ".toml":

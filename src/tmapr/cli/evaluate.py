@@ -28,32 +28,24 @@ def print_errors(errors: dict[str, Any]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    style: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
-    table = Table("sequence", "frames", "track", "RMSE m", "mean m", "median m", "jumps", **style)
-    for name, entry in errors["test"].items():
-        for track in ("apr", "retrieval", "fused"):
-            figures = entry[track]
-            cells = [f"{figures[key]:.2f}" for key in ("rmse", "mean", "median")] if figures else ["–"] * 3
-            table.add_row(name, str(entry["frames"]), track, *cells, _cell(entry["jumps"].get(track)))
-    loops = Table("sequence", "prec.", "recall", "F1", "d-recall", "accepted", "NEES", "in95%", "p95 ms", **style)
-    for name, entry in errors["test"].items():
-        scores = [_cell(entry["loops"][key]) for key in ("precision", "recall", "f1", "decision_recall", "accepted")]
-        honesty = [f"{entry['nees']['mean']:.2f}", f"{entry['nees']['coverage95']:.3f}"]
-        loops.add_row(name, *scores, *honesty, f"{entry['step_ms']['p95']:.2f}")
+    from tmapr.reports.summary import alignment, loops, tracks, warnings
+
     console = Console()
-    console.print(table, loops)
-    oracle = "  ORACLE: the pose head was fitted to the test truth" if errors["alignment"] == "apr-oracle" else ""
-    console.print(f"labels {errors['labels']}; alignment {errors['alignment']}{oracle}", highlight=False)
+    for shown in (tracks(errors["test"]), loops(errors["test"])):
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for title in shown.titles:
+            table.add_column(title, overflow="fold")
+        for row in shown.cells:
+            table.add_row(*map(Text, row))  # a name in brackets is not markup
+        console.print(table)
+    typer.echo(f"labels {errors['labels']}; alignment {alignment(errors)}")
+    for line in warnings(errors):
+        typer.echo(line)
     for name, entry in errors["test"].items():
-        console.print(f"{name}: {_listed(entry['reasons'])}; {_listed(entry['status'])}", highlight=False)
-    console.print(f"settings {errors['settings_sha256'][:12]}", highlight=False)
-
-
-def _cell(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return str(value) if isinstance(value, int) else f"{value:.3f}"
+        typer.echo(f"{name}: {_listed(entry['reasons'])}; {_listed(entry['status'])}")
+    typer.echo(f"settings {errors['settings_sha256'][:12]}")
 
 
 def _listed(counts: dict[str, int]) -> str:

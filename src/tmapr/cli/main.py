@@ -13,7 +13,10 @@ from tmapr.cli.export import export
 from tmapr.cli.import_ import import_recording
 from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
+from tmapr.cli.report import report
 from tmapr.cli.run import run as run_verb
+from tmapr.cli.simulate import simulate
+from tmapr.cli.train import train
 from tmapr.cli.weights import weights
 from tmapr.exceptions import TmaprError
 
@@ -24,11 +27,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(simulate)
 app.command()(check)
 app.command("import")(import_recording)
+app.command()(train)
 app.command("map")(map_reference)
 app.command("run")(run_verb)
 app.command()(evaluate)
+app.command()(report)
 app.command()(config)
 app.command()(preview)
 app.add_typer(weights, name="weights")

@@ -23,6 +23,12 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="print nothing but errors")
 
 
 def opened(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experiment, RunFolder]":
+    """The experiment and its run folder, with the pose head that was trained there."""
+    experiment, folder = located(path, overrides, run)
+    return experiment.with_head(folder), folder
+
+
+def located(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experiment, RunFolder]":
     """The experiment and its run folder; an experiment file inside a run folder belongs to that folder."""
     from tmapr.artifacts.run import RunFolder
     from tmapr.config import load_settings

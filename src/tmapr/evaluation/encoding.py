@@ -3,17 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.data.health import Detector
-from tmapr.data.opening import open_sequence
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, Experiment
+from tmapr.experiment import Experiment, open_data
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
@@ -83,8 +81,3 @@ def load_recording(experiment: Experiment, folder: RunFolder, name: str) -> Reco
     recording = Recording.load(path)
     experiment.perception.refuse_others(str(path), recording.origin)
     return recording
-
-
-def open_data(data: Data, name: str, frame: CoordinateFrame | None = None) -> Sequence:
-    """A sequence of the experiment's data set."""
-    return open_sequence(data.layout, Path(data.root), name, frame, data.topics)

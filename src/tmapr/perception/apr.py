@@ -16,6 +16,8 @@ from torch.nn.functional import gelu, normalize, scaled_dot_product_attention
 from tmapr.perception.encoder import Features
 from tmapr.perception.pooling import averaged
 
+_LEAST_DEVIATION = 1e-3
+
 
 class Pose(NamedTuple):
     """Positions in normalised coordinates (see `Normaliser`), headings as unit vectors (cos ψ, sin ψ)."""
@@ -38,6 +40,7 @@ class AprHead(nn.Module):
         hidden: int = 512,
         pooled: tuple[int, int] | None = None,
         positional: bool = False,
+        standardised: bool = False,
         dropout: float = 0.1,
     ) -> None:
         super().__init__()
@@ -45,7 +48,7 @@ class AprHead(nn.Module):
         width = channels if width is None else width
         if positional and width % 4:
             raise ValueError(f"width must be a multiple of 4 for position codes, got {width}")
-        self.pooled, self.positional = pooled, positional
+        self.pooled, self.positional, self.standardised = pooled, positional, standardised
         self.layers = nn.ModuleList(Layer(width, heads, expansion * width, dropout) for _ in range(layers))
         self.shared = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Dropout(dropout))
         self.position = nn.Linear(hidden, 2)
@@ -55,7 +58,8 @@ class AprHead(nn.Module):
         """Poses of a batch."""
         if self.pooled is not None:
             features = averaged(features, *self.pooled)
-        tokens = self.projection(features.tokens)
+        # What all patches of an image share is its weather rather than its place.
+        tokens = self.projection(_standardised(features.tokens) if self.standardised else features.tokens)
         # A ViT's tokens know where they are. Those of a convolution do not, and without codes attention and mean
         # see a set: the same patches anywhere in the image would give the same pose.
         if self.positional:
@@ -64,6 +68,12 @@ class AprHead(nn.Module):
             tokens = layer(tokens)
         shared = self.shared(tokens.mean(dim=1))
         return Pose(self.position(shared), normalize(self.heading(shared), dim=1))
+
+
+def _standardised(tokens: Float[Tensor, "images patches channels"]) -> Float[Tensor, "images patches channels"]:
+    """Each channel without its mean over the image, in units of its deviation there."""
+    centered = tokens - tokens.mean(dim=1, keepdim=True)
+    return centered / (centered.square().mean(dim=1, keepdim=True).sqrt() + _LEAST_DEVIATION)
 
 
 class Layer(nn.Module):

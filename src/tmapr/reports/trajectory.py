@@ -1,0 +1,116 @@
+"""The map view: where the traverse was mapped, where the camera was, and where it was said to be."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from tmapr.reports.evidence import SequenceEvidence, Track
+from tmapr.reports.figure import WIDTH, Key, axes, dots, drawing, label, legend, line, lines, window
+from tmapr.reports.scale import Linear, round_step, shown
+from tmapr.reports.stretches import status_stretches, stretches
+from tmapr.reports.thinning import bends, distinct
+from tmapr.types import Status
+
+_LEFT, _RIGHT, _TOP, _BELOW = 78.0, WIDTH - 12.0, 44.0, 46.0
+_TALLEST, _SHORTEST = 620.0, 260.0
+_MARGIN, _STRAY = 0.06, 0.4
+_LEAST = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Two axes with one scale; y in pixels runs downward, so its axis starts at the bottom."""
+
+    x: Linear
+    y: Linear
+
+    def __call__(self, positions: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "n 2"]:
+        """Metres to pixels."""
+        return np.column_stack([self.x(positions[:, 0]), self.y(positions[:, 1])])
+
+    def inside(self, positions: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "kept 2"]:
+        """The positions that can be seen."""
+        low, high = [self.x.low, self.y.low], [self.x.high, self.y.high]
+        return positions[((positions >= low) & (positions <= high)).all(axis=1)]
+
+    @classmethod
+    def around(cls, mapped: Float[np.ndarray, "n 2"], fused: Float[np.ndarray, "m 2"]) -> "View":
+        """Shows all that was driven, and of the estimates what does not stray too far: an outlier shrinks nothing."""
+        low, high = mapped.min(axis=0), mapped.max(axis=0)
+        reach = _STRAY * max(float((high - low).max()), _LEAST)
+        low = np.maximum(np.minimum(low, fused.min(axis=0)), low - reach)
+        high = np.minimum(np.maximum(high, fused.max(axis=0)), high + reach)
+        center, size = (low + high) / 2, np.maximum((high - low) * (1 + 2 * _MARGIN), _LEAST)
+        wide = _RIGHT - _LEFT
+        tall = float(np.clip(wide * size[1] / size[0], _SHORTEST, _TALLEST))
+        half = max(size[0] / wide, size[1] / tall) / 2 * np.array([wide, tall])
+        (x_low, y_low), (x_high, y_high) = (center - half).tolist(), (center + half).tolist()
+        # One spacing for both axes: the squares of the grid are squares on the ground.
+        step = (x_high - x_low) / 10
+        return cls(
+            Linear(x_low, x_high, (_LEFT, _RIGHT), 10),
+            Linear(y_low, y_high, (_TOP + tall, _TOP), max(1, round((y_high - y_low) / step))),
+        )
+
+
+def map_view(sequence: SequenceEvidence, reference: Track, names: tuple[str, str]) -> str:
+    """Reference, truth, the pose head's points, and the fused line in the colour of its status."""
+    truth = Track(sequence.seconds[sequence.truth.known], sequence.truth.values[sequence.truth.known])
+    view = View.around(np.vstack([truth.positions, reference.positions]), sequence.fused.values)
+    apr = view(view.inside(sequence.apr.values[sequence.apr.known]))
+    marks = [
+        _route(view, reference, "reference"),
+        dots(distinct(apr), "apr faint"),
+        _route(view, truth, "truth"),
+        *_fused(view, sequence),
+        dots(view(truth.positions[:1]), "start"),
+    ]
+    bottom, top = view.y.pixels
+    start_x, start_y = view(truth.positions[:1])[0].tolist()
+    parts = [
+        legend(_keys(sequence), _LEFT, 14.0),
+        axes(view.x, view.y, (f"{names[0]}, m", f"{names[1]}, m")),
+        window(view.x.pixels, (top, bottom), marks),
+        label(start_x + 9, start_y - 7, "start", role="halo"),
+        _scale_bar(view),
+    ]
+    described = "Map in metres with equal axes: reference traverse, true path, fused path by status, APR positions."
+    return drawing(bottom + _BELOW, f"Map of {sequence.name}", described, parts)
+
+
+def unseen(sequence: SequenceEvidence, reference: Track) -> int:
+    """How many fused positions lie outside the view."""
+    driven = np.vstack([sequence.truth.values[sequence.truth.known], reference.positions])
+    fused = sequence.fused.values
+    return len(fused) - len(View.around(driven, fused).inside(fused))
+
+
+def _keys(sequence: SequenceEvidence) -> list[Key]:
+    keys = [Key("line", "reference", "reference"), Key("line", "truth", "truth")]
+    keys += [Key("line", _role(status), f"fused, {status.value}") for status in Status if status in sequence.statuses]
+    return [*keys, Key("dot", "apr", "APR")] if sequence.apr.known.any() else keys
+
+
+def _route(view: View, track: Track, role: str) -> str:
+    return lines([bends(view(track.positions[part])) for part in stretches(track.seconds)], role)
+
+
+def _fused(view: View, sequence: SequenceEvidence) -> list[str]:
+    pixels = view(sequence.fused.values)
+    parts = [(status, bends(pixels[part])) for status, part in status_stretches(sequence.seconds, sequence.statuses)]
+    seen = [status for status in Status if status in sequence.statuses]
+    return [lines([route for of, route in parts if of is status], _role(status)) for status in seen]
+
+
+def _role(status: Status) -> str:
+    return f"fused {status.value.replace(' ', '-')}"
+
+
+def _scale_bar(view: View) -> str:
+    """A round length of about a tenth of the width, below the axis, where it hides nothing."""
+    metres = round_step((view.x.high - view.x.low) / 12)
+    width = metres * (_RIGHT - _LEFT) / (view.x.high - view.x.low)
+    right, y = _RIGHT - 1, view.y.pixels[0] + 37
+    ends = np.array([[right - width, y - 4], [right - width, y], [right, y], [right, y - 4]])
+    return line(ends, "scale") + label(right - width - 8, y, f"{shown(metres)} m", "end", "tick")

@@ -1,0 +1,172 @@
+"""A campus building: corridors with doors, windows, radiators and lamps, on a grid of cells as wide as a corridor."""
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from tmapr.simulation.blocks import Builder, Finish, Wall
+from tmapr.simulation.materials import Stuff
+from tmapr.simulation.scene import Behind
+from tmapr.simulation.world import World, copied_seeds
+
+CELL, CEILING = 2.6, 2.9
+"""Metres: a corridor's width and height."""
+
+_STUBS = 6
+_STRETCH = 8.0
+"""Metres."""
+
+Cell = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What is repeated along a stretch of a wall, a bay after the other."""
+
+    bay: float
+    door: float
+    """Width; 0 for none."""
+    metal: bool
+    window: float
+    heater: bool
+    things: tuple[tuple[float, float, float, float, Stuff, float], ...]
+    """Boards, boxes, machines: share along the bay, height of the foot, width, height, what it is, power."""
+    texture: tuple[float, float]
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> "Stretch":
+        """Any stretch."""
+        kinds = (Stuff.WOOD, Stuff.METAL, Stuff.PAINTED_METAL, Stuff.GLASS)
+        things = tuple(
+            (
+                rng.uniform(0, 0.9), rng.uniform(0.2, 1.7), rng.uniform(0.2, 1.4), rng.uniform(0.2, 1.0),
+                Stuff(rng.choice(kinds)), float(rng.choice([0.0, 0.0, 0.0, 30.0, 70.0])),
+            )
+            for _ in range(rng.poisson(1.4))
+        )  # fmt: skip
+        window = rng.uniform(0.9, 1.8) if rng.random() < 0.5 else 0.0
+        return cls(
+            bay=rng.uniform(2.8, 5.5),
+            door=rng.uniform(0.8, 1.1) if rng.random() < 0.75 else 0.0,
+            metal=bool(rng.random() < 0.3),
+            window=window,
+            heater=bool(window and rng.random() < 0.7),
+            things=things,
+            texture=(rng.uniform(0, 25), rng.uniform(0, 25)),
+        )
+
+    def build(self, builder: Builder, wall: Wall, outside: bool) -> None:
+        """Bays along a wall; only an outside wall has windows, and heaters beneath them."""
+        builder.texture = self.texture
+        for bay in range(int(wall.length / self.bay)):
+            start = bay * self.bay
+            if self.door and not (outside and self.window):
+                stuff = Stuff.PAINTED_METAL if self.metal else Stuff.WOOD
+                wall.hang(builder, (start + 0.4, 0.0), (self.door, 2.1), _inside(stuff))
+            if self.window and outside:
+                wall.hang(builder, (start + 0.5, 1.0), (self.window, 1.4), _inside(Stuff.GLASS, Behind.OUTDOORS))
+                if self.heater:
+                    wall.hang(
+                        builder,
+                        (start + 0.5, 0.15),
+                        (self.window, 0.6),
+                        _inside(Stuff.PAINTED_METAL, power=160.0),
+                        0.12,
+                    )
+            for along, up, width, height, stuff, power in self.things:
+                if along * self.bay + width < self.bay:
+                    wall.hang(
+                        builder, (start + along * self.bay, up), (width, height), _inside(stuff, power=power), 0.1
+                    )
+
+
+def build_campus(rng: np.random.Generator, aliasing: float, length: float | None) -> World:
+    """A ring of corridors with a cross passage, side corridors, and a way round outside the ring."""
+    wide = max(8, round((length or 300.0) / CELL / 3.2))
+    tall = max(6, round(wide * 0.6))
+    cut, reach = wide // 2, 5
+    route = [(0, 0), (wide, 0), (wide, tall), (cut, tall), (cut, tall // 2), (0, tall // 2), (0, 0)]
+    leave, back = (wide, tall // 4), (wide, tall - tall // 4)
+    aside = [leave, (wide + reach, leave[1]), (wide + reach, back[1]), back]
+    detour = [*route[:2], *aside, *route[2:]]
+    cells = _along(route) | _along(aside)
+    for _ in range(_STUBS):
+        column, row = sorted(cells)[rng.integers(len(cells))]
+        step = [(1, 0), (-1, 0), (0, 1), (0, -1)][rng.integers(4)]
+        cells |= {(column + n * step[0], row + n * step[1]) for n in range(int(rng.integers(2, 4)))}
+    builder = Builder()
+    _floors(builder, cells, rng)
+    walls = _walls(cells, rng)
+    for wall, outside in walls:
+        builder.texture = (rng.uniform(0, 25), rng.uniform(0, 25))
+        leak = rng.uniform(0, 8) * (1 - aliasing)
+        wall.build(builder, _inside(Stuff.PLASTER, Behind.OUTDOORS if outside else Behind.ITSELF, leak))
+    parts = [(part, outside) for wall, outside in walls for part in _parts(wall)]
+    for (part, outside), seed in zip(parts, copied_seeds(len(parts), aliasing, rng), strict=True):
+        Stretch.drawn(np.random.default_rng(seed)).build(builder, part, outside)
+    ways = [CELL * (np.array(way, dtype=float) + 0.5) for way in (route, detour)]
+    return World(builder.scene(), ways[0], ways[1], turn=1.0, speed=1.0, passing=partial(_passing, sorted(cells)))
+
+
+def _parts(wall: Wall) -> list[Wall]:
+    """A wall cut into stretches."""
+    count = max(1, round(wall.length / _STRETCH))
+    length = wall.length / count
+    return [Wall(wall.at(number * length), wall.direction, length, CEILING) for number in range(count)]
+
+
+def _inside(stuff: Stuff, behind: Behind = Behind.ITSELF, power: float = 0.0) -> Finish:
+    return Finish(stuff, 0.0, behind, power, indoors=True)
+
+
+def _along(way: list[Cell]) -> set[Cell]:
+    """The cells under a way of straight legs."""
+    cells = set()
+    for (x0, y0), (x1, y1) in pairwise(way):
+        cells |= {(x, y) for x in range(min(x0, x1), max(x0, x1) + 1) for y in range(min(y0, y1), max(y0, y1) + 1)}
+    return cells
+
+
+def _walls(cells: set[Cell], rng: np.random.Generator) -> list[tuple[Wall, bool]]:
+    """Where a corridor's cell ends: neighbouring ones in a line are one wall. Some face the open air behind them."""
+    walls = []
+    # Walking along a wall, the corridor lies to the right: its outward side.
+    for step, side in (((1, 0), (0, -1)), ((0, 1), (1, 0)), ((-1, 0), (0, 1)), ((0, -1), (-1, 0))):
+        behind = (-side[0], -side[1])
+        edge = {cell for cell in cells if (cell[0] + behind[0], cell[1] + behind[1]) not in cells}
+        for cell in sorted(edge):
+            if (cell[0] - step[0], cell[1] - step[1]) in edge:
+                continue
+            count = 1
+            while (cell[0] + count * step[0], cell[1] + count * step[1]) in edge:
+                count += 1
+            middle = CELL * (np.array(cell) + 0.5)
+            direction, out = np.array(step, dtype=float), np.array(side, dtype=float)
+            corner = middle - CELL / 2 * (direction + out)
+            walls.append((Wall(corner, direction, count * CELL, CEILING), bool(rng.random() < 0.5)))
+    return walls
+
+
+def _floors(builder: Builder, cells: set[Cell], rng: np.random.Generator) -> None:
+    """Floor and ceiling of every cell, and lamps or pipes under some ceilings."""
+    shift = (rng.uniform(0, 25), rng.uniform(0, 25))
+    for column, row in sorted(cells):
+        x, y = CELL * column, CELL * row
+        builder.texture = (shift[0] + x, shift[1] + y)
+        builder.ground((x, y), (x + CELL, y + CELL), _inside(Stuff.FLOOR))
+        builder.quad((x, y, CEILING), (0, CELL, 0), (CELL, 0, 0), _inside(Stuff.PLASTER))
+        if (column + row) % 3 == 0:
+            lamp = _inside(Stuff.GLASS, power=float(rng.choice([25.0, 45.0])))
+            builder.ground((x + 0.9, y + 0.6), (x + 1.7, y + 2.0), lamp, level=CEILING - 0.05)
+
+
+def _passing(cells: list[Cell], builder: Builder, rng: np.random.Generator) -> None:
+    """People along the walls, and carts."""
+    for number in rng.choice(len(cells), size=max(2, len(cells) // 25), replace=False):
+        place = CELL * (np.array(cells[number]) + 0.5) + rng.uniform(0.7, 0.95, 2) * rng.choice([-1, 1], 2)
+        if rng.random() < 0.5:
+            builder.person(place, rng.uniform(0, 6.3), rng.uniform(1.5, 1.9), indoors=True)
+        else:
+            builder.box(place, 0.0, (0.6, 0.5, 1.0), _inside(Stuff.METAL))

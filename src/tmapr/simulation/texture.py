@@ -1,0 +1,47 @@
+"""The world's texture: two channels of smooth noise in −1 … 1 on a tile that repeats without a seam, at many scales.
+
+It is laid over surfaces in metres, so that a place looks the same from everywhere and on every traverse. Coarser levels
+are averages of finer ones: a distant wall shows what remains of its texture, not grains that flicker.
+"""
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+SIZE = 512
+"""Texels of the finest level, to each side."""
+
+TEXEL = 0.05
+"""Metres."""
+
+LEVELS = 9
+"""Each half as fine as the one before; the last has 2 × 2 texels."""
+
+_FALL = 1.2
+"""Amplitudes fall with the wave number to this power: clouds rather than grain, with grain on top."""
+
+_COARSEST = 4.0
+"""Metres: longer waves would tint whole walls."""
+
+
+def make_texture(seed: int) -> Float32[np.ndarray, "texels 2"]:
+    """All levels, finest first, each row by row; the two channels are unrelated."""
+    rng = np.random.default_rng(seed)
+    finest = np.stack([_noise(rng), _noise(rng)], axis=-1)
+    levels = [finest]
+    for _ in range(LEVELS - 1):
+        levels.append(_halved(levels[-1]))
+    return np.concatenate([level.reshape(-1, 2) for level in levels]).astype(np.float32)
+
+
+def _noise(rng: np.random.Generator) -> Float[np.ndarray, "size size"]:
+    """Filtered white noise of unit variance, cut at ±3 deviations and brought into −1 … 1."""
+    waves = np.hypot(np.fft.fftfreq(SIZE)[:, None], np.fft.fftfreq(SIZE)[None, :])  # per texel
+    longest = TEXEL / _COARSEST
+    amplitudes = np.maximum(waves, longest) ** -_FALL * (waves > longest / 2)
+    field = np.fft.ifft2(np.fft.fft2(rng.normal(size=(SIZE, SIZE))) * amplitudes).real
+    return np.clip(field / field.std(), -3, 3) / 3
+
+
+def _halved(level: Float[np.ndarray, "n n 2"]) -> Float[np.ndarray, "m m 2"]:
+    side = len(level) // 2
+    return level.reshape(side, 2, side, 2, 2).mean(axis=(1, 3))

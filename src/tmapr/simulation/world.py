@@ -1,0 +1,66 @@
+"""One environment: what stands there, where one drives, and what changes between traverses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from tmapr.simulation.blocks import Builder
+from tmapr.simulation.scene import Scene, joined
+
+Corners = Float[np.ndarray, "corners 2"]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One environment. `route` is a closed way; `detour` the same with a part of it off the mapped streets."""
+
+    fixed: Scene
+    route: Corners
+    detour: Float[np.ndarray, "detoured 2"]
+    turn: float
+    """Metres: the radius at which corners are taken."""
+    speed: float
+    """m/s, typical."""
+    passing: Callable[[Builder, np.random.Generator], None]
+    """Puts up what stands differently on every traverse: cars, people."""
+    angle: float = 0.0
+    """By which all was turned after it was built."""
+
+    def scene(self, traverse: int) -> Scene:
+        """Everything as it stands on a traverse."""
+        builder = Builder()
+        self.passing(builder, np.random.default_rng(traverse))
+        return joined([self.fixed, _turned_scene(builder.scene(), self.angle)])
+
+    def turned(self, angle: float) -> "World":
+        """The same environment under another compass direction: the sun sees other walls."""
+        return replace(
+            self,
+            fixed=_turned_scene(self.fixed, angle),
+            route=_turned(self.route, angle),
+            detour=_turned(self.detour, angle),
+            angle=self.angle + angle,
+        )
+
+
+def _turned_scene(scene: Scene, angle: float) -> Scene:
+    edges = (_turned(edge, angle) for edge in (scene.origin, scene.along, scene.across))
+    return replace(scene, **dict(zip(("origin", "along", "across"), edges, strict=True)))
+
+
+def _turned(vectors: Float[np.ndarray, "n axes"], angle: float) -> Float[np.ndarray, "n axes"]:
+    """Turned counter-clockwise about the vertical."""
+    x, y, *rest = vectors.T
+    return np.stack([np.cos(angle) * x - np.sin(angle) * y, np.sin(angle) * x + np.cos(angle) * y, *rest], axis=1)
+
+
+def copied_seeds(count: int, aliasing: float, rng: np.random.Generator) -> list[int]:
+    """Seeds for so many parts of an environment; a share `aliasing` of them, at random, are those of two originals."""
+    originals = rng.integers(2**62, size=_ORIGINALS)
+    own = rng.integers(2**62, size=count)
+    return np.where(rng.random(count) < aliasing, rng.choice(originals, size=count), own).tolist()
+
+
+_ORIGINALS = 2

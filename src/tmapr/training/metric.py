@@ -1,0 +1,152 @@
+"""Metric learning: a SALAD head that makes the same place look alike in any weather.
+
+A batch takes pairs of frames of one place from two traverses, a few sites at a time, since the frames that are hard to
+tell apart are those of one site. Each frame must find its partner among all others (InfoNCE, both ways); frames within
+`apart` metres of it on the same site are neither right nor wrong.
+
+The head is trained as it is used, joined to the plain pooling that it must complement. Its tokens are dropped and
+disturbed: without that it masters the worlds it is shown and forgets real ones.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from pydantic import Field
+from torch import Tensor
+from torch.nn.functional import cross_entropy, normalize
+
+from tmapr.config import Settings
+from tmapr.perception.encoder import Features
+from tmapr.perception.pooling import Descriptor
+from tmapr.perception.salad import Salad
+
+_SAMPLED = 100  # every so manieth frame tells how much a channel varies
+_SAME_WAY = 0.9
+"""Cosine of the largest difference between the headings of two frames that show one place."""
+
+
+class Recipe(Settings):
+    """Every number of the training."""
+
+    steps: int = Field(2000, gt=0, description="batches")
+    sites: int = Field(4, gt=0, description="sites in a batch")
+    pairs: int = Field(64, gt=1, description="pairs of frames from each site in a batch")
+    rate: float = Field(1e-3, gt=0, description="learning rate of AdamW, falling to 0 along a cosine")
+    weight_decay: float = Field(1e-2, ge=0, description="of AdamW")
+    temperature: float = Field(0.07, gt=0, description="similarities are divided by it")
+    weight: float = Field(0.5, gt=0, description="of the head beside the plain descriptor, which has 1")
+    near: float = Field(3.0, gt=0, description="metres: frames of two traverses this close are of one place")
+    apart: float = Field(15.0, gt=0, description="metres: frames of one site this far apart are of different places")
+    token_dropout: float = Field(0.25, ge=0, lt=1, description="share of an image's tokens that the head does not see")
+    feature_noise: float = Field(0.2, ge=0, description="on a token's channels, in their own deviations")
+    seed: int = Field(0, description="of weights and batches")
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Frames of many traverses as the frozen encoder sees them; a site's traverses share its coordinates."""
+
+    tokens: Float[Tensor, "frames patches channels"]
+    summaries: Float[Tensor, "frames channels"]
+    grid: tuple[int, int]
+    positions: Float[np.ndarray, "frames 2"]
+    headings: Float[np.ndarray, " frames"]
+    traverses: Int[np.ndarray, " frames"]
+    sites: Int[np.ndarray, " frames"]
+
+    def features(self, rows: Int[np.ndarray, " n"]) -> Features:
+        """The encoder's pass over these frames."""
+        chosen = torch.from_numpy(rows).to(self.tokens.device)
+        return Features(self.tokens[chosen].float(), self.summaries[chosen].float(), *self.grid)
+
+
+class Partners:
+    """Draws pairs: a frame of any traverse, and the nearest of another traverse of its site, looking the same way."""
+
+    def __init__(self, frames: Frames, near: float) -> None:
+        self._pairs: dict[int, Int[np.ndarray, "2 pairs"]] = {}
+        for site in np.unique(frames.sites).tolist():
+            members = [
+                np.flatnonzero(frames.traverses == one) for one in np.unique(frames.traverses[frames.sites == site])
+            ]
+            found = [_partners(frames, one, other, near) for one in members for other in members if one is not other]
+            self._pairs[site] = np.concatenate([np.zeros((2, 0), int), *found], axis=1)
+        self._sites = [site for site, pairs in self._pairs.items() if pairs.shape[1]]
+        if not self._sites:
+            raise ValueError(f"no two traverses of a site have frames within {near} m that look the same way")
+
+    def drawn(self, sites: int, pairs: int, rng: np.random.Generator) -> Int[np.ndarray, "2 rows"]:
+        """Rows of frames, side by side, of so many sites with so many pairs each."""
+        chosen = rng.choice(self._sites, size=sites, replace=len(self._sites) < sites).tolist()
+        return np.concatenate([rng.choice(self._pairs[site], size=pairs, axis=1) for site in chosen], axis=1)
+
+
+def train(head: Salad, plain: Descriptor, frames: Frames, recipe: Recipe) -> Iterator[tuple[int, float]]:
+    """Train the head in place, beside the plain descriptor; yields each batch's number, from 1, and its loss."""
+    partners = Partners(frames, recipe.near)
+    rng = np.random.default_rng(recipe.seed)
+    spread = frames.tokens[::_SAMPLED].float().flatten(0, 1).std(dim=0)
+    optimizer = torch.optim.AdamW(head.parameters(), lr=recipe.rate, weight_decay=recipe.weight_decay)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, recipe.steps)
+    for step in range(1, recipe.steps + 1):
+        head.train()
+        rows = partners.drawn(recipe.sites, recipe.pairs, rng)
+        first, second = (_described(head, plain, frames.features(side), spread, recipe) for side in rows)
+        unrelated = torch.from_numpy(different(frames, rows[0], rows[1], recipe.apart)).to(first.device)
+        loss = contrast(first, second, unrelated, recipe.temperature)
+        optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        optimizer.step()
+        schedule.step()
+        yield step, float(loss.detach())
+
+
+def contrast(
+    first: Float[Tensor, "pairs dim"],
+    second: Float[Tensor, "pairs dim"],
+    unrelated: Bool[Tensor, "pairs pairs"],
+    temperature: float,
+) -> Float[Tensor, ""]:
+    """InfoNCE both ways between unit vectors; what is neither the partner nor unrelated does not count."""
+    own = torch.eye(len(first), dtype=torch.bool, device=first.device)
+    logits = (first @ second.T / temperature).masked_fill(~(unrelated | own), -torch.inf)
+    target = torch.arange(len(first), device=first.device)
+    return (cross_entropy(logits, target) + cross_entropy(logits.T, target)) / 2
+
+
+def different(
+    frames: Frames, first: Int[np.ndarray, " n"], second: Int[np.ndarray, " n"], apart: float
+) -> Bool[np.ndarray, "n n"]:
+    """Whether the frames of a row and of a column certainly show different places."""
+    distances = np.linalg.norm(frames.positions[first][:, None] - frames.positions[second][None], axis=2)
+    return (distances > apart) | (frames.sites[first][:, None] != frames.sites[second][None])
+
+
+def _partners(
+    frames: Frames, one: Int[np.ndarray, " n"], other: Int[np.ndarray, " m"], near: float
+) -> Int[np.ndarray, "2 pairs"]:
+    """Each frame of one traverse with the nearest of the other, if that is near and looks the same way."""
+    distances = np.linalg.norm(frames.positions[one][:, None] - frames.positions[other][None], axis=2)
+    turned = np.cos(frames.headings[one][:, None] - frames.headings[other][None]) < _SAME_WAY
+    distances = np.where(turned, np.inf, distances)
+    best = distances.argmin(axis=1)
+    found = distances[np.arange(len(one)), best] < near
+    return np.stack([one[found], other[best[found]]])
+
+
+def _described(
+    head: Salad, plain: Descriptor, features: Features, spread: Float[Tensor, " channels"], recipe: Recipe
+) -> Float[Tensor, "images dim"]:
+    """The joined descriptor; only the head's tokens are disturbed."""
+    images, patches, _ = features.tokens.shape
+    kept = torch.rand(images, patches, device=spread.device).argsort(dim=1)
+    kept = kept[:, : round((1 - recipe.token_dropout) * patches)]
+    tokens = torch.take_along_dim(features.tokens, kept[..., None], dim=1)
+    tokens = tokens + recipe.feature_noise * spread * torch.randn_like(tokens)
+    seen = features._replace(tokens=tokens)
+    with torch.no_grad():
+        given = plain(features)
+    return normalize(torch.cat([given, recipe.weight * head(seen)], dim=1), dim=1)

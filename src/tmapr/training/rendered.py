@@ -1,0 +1,111 @@
+"""Traverses of rendered worlds as a frozen encoder sees them, for training descriptors.
+
+Pictures are drawn on the training device by the torch renderer; heat is solved and images are prepared by as many
+processes and threads as there are cores.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+
+from tmapr.perception.encoder import Features
+from tmapr.perception.image import Image
+from tmapr.simulation.camera import Camera
+from tmapr.simulation.render_torch import TorchRenderer, texture_on
+from tmapr.simulation.streets import build
+from tmapr.simulation.texture import make_texture
+from tmapr.simulation.traverse import Passage, Traverse, passing
+from tmapr.system import Watch
+from tmapr.training.metric import Frames
+from tmapr.types import NANOSECONDS, Fault
+
+Pictures = UInt8[np.ndarray, "frames height width"]
+Encode = Callable[[Pictures], Features]
+"""The frozen encoder on a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A world, and the traverses of it that are driven."""
+
+    family: str
+    seed: int
+    aliasing: float
+    camera: Camera
+    traverses: tuple[Traverse, ...]
+
+
+def drive(sites: Sequence[Site], encode: Encode, size: tuple[int, int], device: str, watch: Watch = iter) -> Frames:
+    """Every frame of every traverse; sites and traverses are numbered in their order."""
+    tokens, summaries, positions, headings, owners = [], [], [], [], []
+    grid = (0, 0)
+    for owner, (passage, pictures) in zip(watch(_owners(sites)), _drawn(sites, size, device), strict=True):
+        features = encode(pictures)
+        tokens.append(features.tokens.half())
+        summaries.append(features.summary.half())
+        grid = (features.rows, features.columns)
+        positions.append(passage.positions)
+        headings.append(np.array([view.heading for view in passage.views]))
+        owners.append(np.full(len(pictures), owner))
+    traverses = np.concatenate(owners)
+    homes = np.repeat(np.arange(len(sites)), [len(site.traverses) for site in sites])
+    return Frames(
+        torch.cat(tokens),
+        torch.cat(summaries),
+        grid,
+        np.concatenate(positions),
+        np.concatenate(headings),
+        traverses,
+        homes[traverses],
+    )
+
+
+def _owners(sites: Sequence[Site]) -> range:
+    return range(sum(len(site.traverses) for site in sites))
+
+
+def _drawn(sites: Sequence[Site], size: tuple[int, int], device: str) -> Iterator[tuple[Passage, Pictures]]:
+    """Each traverse and its pictures. While one is drawn, those before it are exposed and those after it heated."""
+    jobs = [(site, traverse) for site in sites for traverse in site.traverses]
+    waiting: deque[tuple[Passage, Future[Pictures]]] = deque()
+    # Processes, not threads: what they do in Python would keep this one from feeding the device.
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as processes:
+        for (site, _), passage in zip(jobs, processes.map(_passage, jobs), strict=True):
+            radiances = _radiances(site, passage, device)
+            waiting.append((passage, processes.submit(_prepared, passage, radiances, size)))
+            if len(waiting) > (os.cpu_count() or 1):
+                oldest, pictures = waiting.popleft()
+                yield oldest, pictures.result()
+        for oldest, pictures in waiting:
+            yield oldest, pictures.result()
+
+
+def _passage(job: tuple[Site, Traverse]) -> Passage:
+    site, traverse = job
+    return passing(build(site.family, site.seed, aliasing=site.aliasing), traverse, site.camera)
+
+
+def _radiances(site: Site, passage: Passage, device: str) -> Float[np.ndarray, "frames height width"]:
+    texture = texture_on(make_texture(site.seed), device)
+    renderer = TorchRenderer(passage.scene, site.camera, device)
+    drawn = [renderer.radiance(view, passage.appearance, texture) for view in passage.views]
+    return torch.stack(drawn).cpu().numpy()
+
+
+def _prepared(passage: Passage, radiances: Float[np.ndarray, "frames h w"], size: tuple[int, int]) -> Pictures:
+    """What the encoder would be given at run time."""
+    sensor, image = passage.sensor(), Image()
+    pictures = []
+    for radiance, nanoseconds in zip(radiances, passage.times.tolist(), strict=True):
+        picture = image.prepare(sensor.expose(radiance, nanoseconds / NANOSECONDS), size, "area")
+        if isinstance(picture, Fault):
+            raise ValueError(f"a rendered image is {picture}")
+        pictures.append(picture)
+    return np.stack(pictures)

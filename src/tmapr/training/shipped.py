@@ -1,0 +1,194 @@
+"""The recipe of the shipped descriptor head, which `tmapr weights train` follows.
+
+The head is trained on rendered worlds of one range of seeds, watched on worlds of another and, if their folder is
+given, on real images (METU-VisTIR, sunny among cloudy and indoor ones), since a head that masters rendered worlds
+forgets real ones. Both are kept in its card over the course of training. Results are reported on neither:
+benchmarks/descriptor.py has worlds of its own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from pydantic import JsonValue
+from torch import Tensor
+
+from tmapr.artifacts.images import read_image
+from tmapr.exceptions import InputError
+from tmapr.perception.card import Card, Descriptor, SaladShape
+from tmapr.perception.encoder import Features
+from tmapr.perception.image import Image
+from tmapr.perception.network import Network, assemble, chosen_device
+from tmapr.perception.perceiver import Picture
+from tmapr.perception.pooling import GridPooling, Joined
+from tmapr.perception.salad import Salad
+from tmapr.perception.settings import DEFAULT, Perception
+from tmapr.perception.weights import save
+from tmapr.simulation.streets import FAMILIES
+from tmapr.simulation.traverse import CAMERAS, Traverse
+from tmapr.simulation.weather import named, random_weather
+from tmapr.system import Watch
+from tmapr.training.metric import Frames, Recipe, train
+from tmapr.training.rendered import Encode, Pictures, Site, drive
+from tmapr.types import Fault
+
+TRAINING, TUNING = range(1000, 1014), range(500, 502)
+"""Seeds of worlds, of each family. Those below 500 are for reporting."""
+
+WEATHERS = 5
+FRAMES = {"campus": 250, "city": 210, "valley": 250}
+MAPPED, ASKED = "noon", ("night", "dawn", "rain")
+CORRECT = 10.0
+"""Metres."""
+
+SHAPE = SaladShape(channels=112, clusters=16, cluster_dim=64, token_dim=64, hidden=256)
+WEIGHT = 0.7
+"""Of the head beside the pooling, where it is used; it is trained with more, so that it learns more."""
+
+RECIPE = Recipe(weight=1.0)
+PLAIN = Descriptor(parts=("pooling",), weights=(1.0,))
+_BATCH = 256
+_LOOK = 250  # steps
+
+
+def training_sites() -> list[Site]:
+    """Worlds with any share of copies and any lens, each driven through in weathers at random."""
+    return [_training_site(family, seed) for seed in TRAINING for family in FAMILIES]
+
+
+def tuning_sites() -> list[Site]:
+    """Worlds as they are by default; the first traverse of each is the map."""
+    return [Site(family, seed, 0.3, CAMERAS[family], tuple(_drives(family))) for seed in TUNING for family in FAMILIES]
+
+
+def _training_site(family: str, seed: int) -> Site:
+    rng = np.random.default_rng(seed)
+    # Half the pixels, and any field of view from 60° to 95°: a head must not learn one lens.
+    update = {"width": 240, "height": 192, "focal": float(rng.uniform(110, 205)), "nuc_every": 0.0}
+    camera = CAMERAS[family].model_copy(update=update)
+    drives = [Traverse(f"{n}", random_weather(rng), n, frames=FRAMES[family]) for n in range(WEATHERS)]
+    return Site(family, seed, float(rng.uniform(0, 0.6)), camera, tuple(drives))
+
+
+def _drives(family: str) -> list[Traverse]:
+    return [Traverse(name, named(name), n, frames=FRAMES[family]) for n, name in enumerate((MAPPED, *ASKED))]
+
+
+def encoder_of(network: Network, device: str) -> Encode:
+    """The frozen encoder of a network, in batches."""
+    network = network.to(device)
+
+    def encode(pictures: Pictures) -> Features:
+        parts = [pictures[start : start + _BATCH] for start in range(0, len(pictures), _BATCH)]
+        with torch.no_grad():
+            seen = [network.features(torch.from_numpy(part).to(device)) for part in parts]
+        tokens, summaries = (torch.cat(column) for column in zip(*(each[:2] for each in seen), strict=True))
+        return Features(tokens, summaries, seen[0].rows, seen[0].columns)
+
+    return encode
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How good the descriptor is after so many steps."""
+
+    step: int
+    loss: float | None
+    tuning_recall: dict[str, float]
+    """R@1 of each family."""
+    metu_right: int | None
+    """Of 29 real queries."""
+
+
+class Real:
+    """METU-VisTIR: sunny queries among cloudy and indoor references; a scene's folder is its place."""
+
+    def __init__(self, folder: Path, encode: Encode, size: tuple[int, int]) -> None:
+        paths = {name: sorted(folder.glob(f"{name}/*/*.jpg")) for name in ("sunny", "cloudy", "indoor")}
+        asked, mapped = paths["sunny"], [*paths["cloudy"], *paths["indoor"]]
+        if not asked or not mapped:
+            raise InputError(
+                f"{folder}: needs images sunny/PLACE/*.jpg and cloudy/PLACE/*.jpg; name another with --metu"
+            )
+        self._places = [[path.parent.name for path in side] for side in (asked, mapped)]
+        self._features = [encode(np.stack([_picture(path, size) for path in side])) for side in (asked, mapped)]
+
+    def right(self, descriptor: Joined) -> int:
+        """Of 29."""
+        with torch.inference_mode():
+            asked, mapped = (descriptor(features) for features in self._features)
+        best = (asked @ mapped.T).argmax(dim=1).tolist()
+        return sum(place == self._places[1][row] for place, row in zip(self._places[0], best, strict=True))
+
+
+def _picture(path: Path, size: tuple[int, int]) -> Picture:
+    picture = Image().prepare(read_image(path), size, "area")
+    if isinstance(picture, Fault):
+        raise ValueError(f"{path}: {picture}")
+    return picture
+
+
+def recall(frames: Frames, descriptor: Joined) -> dict[str, float]:
+    """R@1 of each family: queries of all weathers but the map's, on the tuning sites."""
+    described = _described(frames, descriptor)
+    laps = 1 + len(ASKED)
+    found: dict[str, list[float]] = {family: [] for family in FAMILIES}
+    for site in range(len(TUNING) * len(FAMILIES)):
+        mapped = np.flatnonzero(frames.traverses == site * laps)
+        asked = np.flatnonzero((frames.sites == site) & (frames.traverses != site * laps))
+        best = mapped[(described[asked] @ described[mapped].T).argmax(dim=1).cpu().numpy()]
+        near = np.linalg.norm(frames.positions[best] - frames.positions[asked], axis=1) < CORRECT
+        found[FAMILIES[site % len(FAMILIES)]].append(float(near.mean()))
+    return {family: round(float(np.mean(shares)), 3) for family, shares in found.items()}
+
+
+def _described(frames: Frames, descriptor: Joined) -> Float[Tensor, "frames dim"]:
+    rows = np.arange(len(frames.positions))
+    with torch.inference_mode():
+        return torch.cat([descriptor(frames.features(rows[at : at + _BATCH])) for at in range(0, len(rows), _BATCH)])
+
+
+def make_head(
+    out: Path, metu: Path | None = None, encoder: str = DEFAULT, device: str = "auto", watch: Watch = iter
+) -> Iterator[Look]:
+    """Train the head and write it with its card; yields how far it has come, from the plain pooling on."""
+    device = chosen_device(device)
+    network, card = assemble(Perception(encoder=encoder, descriptor=PLAIN))
+    if card.encoder and card.encoder.channels != SHAPE.channels:
+        raise InputError(
+            f"{encoder}: gives {card.encoder.channels} channels, the head takes {SHAPE.channels}; name an"
+            " EfficientNet-Lite0 file with --encoder"
+        )
+    encode, size = encoder_of(network, device), card.input.size if card.input else (224, 224)
+    real = Real(metu, encode, size) if metu else None
+    tuning = drive(tuning_sites(), encode, size, device, watch)
+    frames = drive(training_sites(), encode, size, device, watch)
+    torch.manual_seed(RECIPE.seed)
+    plain, head = GridPooling(SHAPE.channels), Salad(**SHAPE.model_dump()).to(device)
+
+    def look(step: int, loss: float | None, descriptor: Joined) -> Look:
+        return Look(step, loss, recall(tuning, descriptor), real.right(descriptor) if real else None)
+
+    course = [look(0, None, Joined([plain], [1.0]))]
+    yield course[0]
+    for step, loss in train(head, plain, frames, RECIPE):
+        if step % _LOOK == 0:
+            course.append(look(step, loss, Joined([plain, head.eval()], [1.0, WEIGHT])))
+            yield course[-1]
+    made = _made(len(frames.positions)) | {"course": [asdict(each) for each in course]}
+    save(out, Card(salad=SHAPE, sources=card.sources, made=made), {"salad": head})
+
+
+def _made(frames: int) -> dict[str, JsonValue]:
+    worlds = f"{len(TRAINING)} worlds each of {', '.join(FAMILIES)}"
+    return {
+        "data": f"{frames} rendered frames: {worlds}, each in {WEATHERS} weathers",
+        "training_seeds": f"{TRAINING.start} to {TRAINING.stop - 1}",
+        "tuning_seeds": f"{TUNING.start} to {TUNING.stop - 1}",
+        "command": "tmapr weights train HEAD.safetensors --metu FOLDER",
+        "recipe": RECIPE.model_dump(mode="json"),
+        "used_with_weight": WEIGHT,
+    }

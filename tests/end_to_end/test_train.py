@@ -1,0 +1,180 @@
+"""`tmapr train` on a folder of made-up images, and the head in every command after it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import chdir
+
+import numpy as np
+import pytest
+
+import tmapr
+from commandline import command
+from tmapr.artifacts.images import write_frame
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.trajectory import load_estimates
+from tmapr.perception.weights import read
+
+EXPERIMENT = """
+name = "street"
+[data]
+train = ["noon"]
+reference = "noon"
+test = ["night"]
+[training]
+epochs = 2
+learning_rate = 1e-3
+[gating]
+min_similarity = 0.1
+"""
+HEIGHT, WIDTH = 64, 80
+NOON, NIGHT = 30, 6
+
+
+def write_drive(folder, count, seed):
+    """Images along a street of 40 m: a warm edge moves through the picture with the position."""
+    rng = np.random.default_rng(seed)
+    columns = np.arange(WIDTH)
+    lines = ["stamp,file,x,y,heading"]
+    for row, x in enumerate(np.linspace(0.0, 40.0, count)):
+        edge = 800 / (1 + np.exp(-(columns - x * WIDTH / 40.0) / 3))
+        write_frame(folder / f"{row:02}.png", (3000 + edge + rng.normal(0, 5, (HEIGHT, WIDTH))).astype(np.uint16))
+        lines.append(f"{10**18 + row * 10**8},{row:02}.png,{x:.3f},5.0,0.1")
+    (folder / "frames.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A home in which the head was trained, the street mapped and the night localized."""
+    home = tmp_path_factory.mktemp("home")
+    write_drive(home / "data/noon", NOON, seed=1)
+    write_drive(home / "data/night", NIGHT, seed=2)
+    (home / "street.toml").write_text(EXPERIMENT)
+    with chdir(home):
+        for verb in ("train", "map", "run"):
+            assert command(verb, "street.toml", "--quiet", "--device", "cpu") == 0
+    return home
+
+
+@pytest.fixture
+def street(home, monkeypatch):
+    monkeypatch.chdir(home)
+    return home / "runs/street"
+
+
+@pytest.fixture
+def copied(home, tmp_path, monkeypatch):
+    """A home of one's own to spoil."""
+    shutil.copytree(home, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    return tmp_path / "copy/runs/street"
+
+
+def refusal(capsys, *arguments):
+    assert command(*arguments) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return said
+
+
+def test_the_estimates_carry_the_head_s_positions(street):
+    table = load_estimates(street / "estimates/night.csv")
+    assert table.apr_positions.known.all()
+    assert table.apr_headings.known.all()
+    assert np.isfinite(table.apr_positions.values).all()
+
+
+def test_the_run_s_own_experiment_names_the_head(street):
+    named = re.search(r'^apr = "(.*?)"', (street / "experiment.toml").read_text(), re.MULTILINE)[1]
+    assert re.fullmatch(r"runs/street/apr/00000[12]/head\.safetensors", named)
+    assert read(street.parents[1] / named).card.apr.pooled == (7, 7)
+
+
+def test_a_program_that_loads_the_run_gets_positions(street):
+    frame = next(iter(tmapr.open_sequence(street.parents[1] / "data/night")))
+    expected = load_estimates(street / "estimates/night.csv").apr_positions.values[0]
+    np.testing.assert_allclose(tmapr.load("runs/street").step(frame).percept.position, expected, atol=1e-3)
+
+
+def test_a_run_folder_takes_its_head_along_when_it_is_moved(copied, tmp_path, monkeypatch):
+    copied.rename(tmp_path / "robot")
+    monkeypatch.chdir(tmp_path)
+    frame = next(iter(tmapr.open_sequence(tmp_path / "copy/data/night")))
+    assert tmapr.load("robot").step(frame).percept.position is not None
+
+
+def test_a_finished_training_says_so_and_changes_nothing(street, capsys):
+    before = {path: path.stat().st_mtime_ns for path in (street / "apr").rglob("*")}
+    assert command("train", "street.toml") == 0
+    assert capsys.readouterr().out.startswith("already trained: best epoch ")
+    assert {path: path.stat().st_mtime_ns for path in (street / "apr").rglob("*")} == before
+
+
+def test_the_run_s_own_experiment_trains_too(street, capsys):
+    assert command("train", street / "experiment.toml") == 0
+    assert capsys.readouterr().out.startswith("already trained")
+
+
+def test_the_budget_comes_first_and_the_outcome_last(copied, capsys):
+    assert command("train", "street.toml", "--set", "training.epochs=3", "--device", "cpu") == 0
+    remark, budget, outcome = capsys.readouterr().out.splitlines()
+    assert remark.startswith("noon: too short for 120 frames")
+    assert budget.startswith(
+        "27 frames to train on, 3 to validate: 3 epochs, 2 of them done, of 1 steps for a head of "
+    )
+    assert re.match(r"best epoch \d of 3: validation error [\d.]+ m in the median, .* head: runs/street/apr/0", outcome)
+
+
+def test_changed_settings_are_refused_with_the_key_and_the_way_out(street, capsys):
+    said = refusal(capsys, "train", "street.toml", "--set", "training.dropout=0.2")
+    assert "training.dropout = 0.1 (now 0.2)" in said
+    assert "remove runs/street/apr to train again" in said
+
+
+def test_percepts_made_without_the_head_are_refused_with_the_way_out(copied, capsys):
+    (copied / "apr").rename(copied / "elsewhere")
+    for made in ("map.npz", "percepts"):
+        shutil.rmtree(copied / made) if made == "percepts" else (copied / made).unlink()
+    assert command("map", "street.toml", "--quiet") == 0
+    (copied / "elsewhere").rename(copied / "apr")
+    said = refusal(capsys, "map", "street.toml")
+    assert "percepts/noon.npz: was made with perception.apr = None (now runs/street/apr/" in said
+    assert said.endswith("remove it to make it again\n")
+
+
+def test_percepts_of_another_head_are_refused_by_its_digest(copied, capsys):
+    shutil.rmtree(copied / "apr")
+    assert command("train", "street.toml", "--quiet", "--set", "training.seed=1", "--device", "cpu") == 0
+    assert "other apr weights (" in refusal(capsys, "run", "street.toml")
+
+
+def test_an_explicit_head_wins(street, tmp_path, capsys):
+    said = refusal(capsys, "map", "street.toml", "--set", f"perception.apr={tmp_path}/mine.safetensors")
+    assert f"(now {tmp_path}/mine.safetensors)" in said
+
+
+def test_percepts_have_the_same_descriptors_as_without_the_head(street, tmp_path):
+    assert command("map", "street.toml", "--quiet", "--run", tmp_path / "plain") == 0
+    plain, posed = (Recording.load(folder / "percepts/noon.npz").percepts for folder in (tmp_path / "plain", street))
+    for one, other in zip(plain, posed, strict=True):
+        assert one.descriptor @ other.descriptor > 0.9999
+        assert (one.position is None, other.position is None) == (True, False)
+
+
+def test_a_device_that_is_not_there_is_refused_in_one_line(street, capsys):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    assert refusal(capsys, "train", "street.toml", "--device", "cuda") == (
+        "tmapr: --device cuda: torch sees no GPU here; use cpu\n"
+    )
+
+
+def test_without_torch_one_line_says_what_to_install(street):
+    program = "import sys; sys.modules['torch'] = None; sys.argv = ['tmapr', 'train', 'street.toml']; "
+    program += "from tmapr.cli.main import run; run()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=os.environ)
+    assert (done.returncode, done.stderr) == (2, "tmapr: this needs torch; run: pip install 'tmapr[train]'\n")

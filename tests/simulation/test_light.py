@@ -1,0 +1,185 @@
+"""Radiance against Planck's law, and what a camera should see of sky, ground and rooms."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from panels import NORTH, SOUTH, panel, street, wall
+from scipy import constants
+from scipy.integrate import quad
+
+from tmapr.simulation.heat import temperatures
+from tmapr.simulation.light import (
+    appearance,
+    band_radiance,
+    band_slope,
+    brightness_temperature,
+    extinction,
+    sky_radiance,
+)
+from tmapr.simulation.materials import Stuff
+from tmapr.simulation.scene import Behind, joined
+from tmapr.simulation.weather import NAMED, Weather, air_temperature, room_temperature
+
+CLEAR = Weather()
+FREEZING = 273.15
+
+
+def planck(wavelength, temperature):
+    h, c, k = constants.h, constants.c, constants.k
+    return 2 * h * c**2 / wavelength**5 / np.expm1(h * c / (wavelength * k * temperature))
+
+
+def seen(weather, *parts):
+    """Brightness temperatures above the air's."""
+    found = brightness_temperature(appearance(joined(parts), weather).radiance)
+    return found - air_temperature(weather, weather.hour)
+
+
+@pytest.mark.parametrize("temperature", [150.0, 220.0, 260.0, 300.0, 350.0, 500.0, 800.0])
+def test_band_radiance_is_plancks_law_integrated(temperature):
+    expected, _ = quad(planck, 8e-6, 14e-6, args=(temperature,), epsrel=1e-10)
+    assert float(band_radiance(np.array(temperature))) == pytest.approx(expected, rel=1e-5)
+
+
+def test_brightness_temperature_is_the_inverse(rng):
+    temperature = rng.uniform(150, 700, size=(20, 30))
+    np.testing.assert_allclose(brightness_temperature(band_radiance(temperature)), temperature, atol=1e-3)
+
+
+def test_the_slope_is_that_of_plancks_law():
+    hotter, colder = (quad(planck, 8e-6, 14e-6, args=(300 + step,), epsrel=1e-10)[0] for step in (0.01, -0.01))
+    assert float(band_slope(np.array(300.0))) == pytest.approx((hotter - colder) / 0.02, rel=1e-4)
+
+
+def test_the_clear_sky_gets_colder_towards_the_zenith():
+    assert np.all(np.diff(sky_radiance(CLEAR, 32)) < 0)
+
+
+def test_the_clear_zenith_is_tens_of_kelvin_below_freezing():
+    assert -70 < brightness_temperature(sky_radiance(CLEAR, 8))[-1] - FREEZING < -20
+
+
+@pytest.mark.parametrize("name", list(NAMED))
+def test_the_horizon_is_nearly_the_air(name):
+    weather = NAMED[name]
+    horizon = brightness_temperature(sky_radiance(weather, 8))[0]
+    assert horizon == pytest.approx(float(air_temperature(weather, weather.hour)), abs=0.5)
+
+
+def test_an_overcast_zenith_is_near_the_air():
+    grey = replace(CLEAR, cloud=1.0)
+    assert 0 < float(air_temperature(grey, 12.0)) - brightness_temperature(sky_radiance(grey, 8))[-1] < 6
+
+
+def test_damp_air_hides_the_cold_of_the_sky():
+    assert sky_radiance(replace(CLEAR, humidity=0.9), 8)[-1] > 1.2 * sky_radiance(CLEAR, 8)[-1]
+
+
+def test_radiance_is_what_is_emitted_and_what_is_reflected():
+    """A level mirror of 0.3 emissivity under open sky sees the zenith."""
+    roof = panel(Stuff.METAL, behind=Behind.ITSELF)
+    expected = 0.3 * band_radiance(temperatures(roof, CLEAR)) + 0.7 * sky_radiance(CLEAR, 2)[-1]
+    np.testing.assert_allclose(appearance(roof, CLEAR).radiance, expected)
+
+
+def test_what_is_not_sky_reflects_as_the_air():
+    hidden = panel(Stuff.METAL, sky_view=0.0, behind=Behind.ITSELF)
+    look = appearance(hidden, CLEAR)
+    expected = 0.3 * band_radiance(temperatures(hidden, CLEAR)) + 0.7 * look.air
+    np.testing.assert_allclose(look.radiance, expected)
+
+
+def test_a_wall_mirrors_the_sky_that_stands_low():
+    shiny = wall(Stuff.METAL, NORTH, Behind.ITSELF)
+    look = appearance(shiny, CLEAR)
+    low = sky_radiance(CLEAR, 6)[1]
+    expected = 0.3 * band_radiance(temperatures(shiny, CLEAR)) + 0.7 * (0.45 * low + 0.55 * look.air)
+    np.testing.assert_allclose(look.radiance, expected, rtol=1e-3)
+
+
+def test_bare_metal_looks_colder_than_it_is():
+    bare, painted = seen(CLEAR, *(panel(stuff, behind=Behind.ITSELF) for stuff in (Stuff.METAL, Stuff.PAINTED_METAL)))
+    assert bare < painted - 20
+
+
+def test_inside_everything_looks_like_the_room():
+    room = float(room_temperature(CLEAR, CLEAR.hour))
+    inside = [wall(stuff, NORTH, indoors=True) for stuff in (Stuff.PLASTER, Stuff.METAL, Stuff.GLASS)]
+    looks = brightness_temperature(appearance(joined(inside), CLEAR).radiance)
+    np.testing.assert_allclose(looks, room, atol=1.0)
+
+
+@pytest.mark.parametrize("clear", ["noon", "night"])
+def test_rain_takes_at_least_half_of_the_contrast(clear):
+    dry, wet = (np.std(appearance(street(), NAMED[name]).radiance) for name in (clear, "rain"))
+    assert wet < dry / 2
+
+
+def test_cloud_takes_contrast_at_noon():
+    dry, grey = (np.std(appearance(street(), weather).radiance) for weather in (CLEAR, replace(CLEAR, cloud=1.0)))
+    assert grey < dry / 2
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("night", panel(Stuff.ASPHALT)), ("noon", wall(Stuff.BRICK, SOUTH, indoors=True))]
+)
+def test_without_sun_there_is_no_solar_relief(name, part):
+    assert appearance(part, NAMED[name]).solar_relief[0] == 0
+
+
+def test_at_noon_rough_asphalt_varies_by_kelvins():
+    asphalt = panel(Stuff.ASPHALT)
+    relief = appearance(asphalt, CLEAR).solar_relief / band_slope(temperatures(asphalt, CLEAR))
+    assert 1 < relief[0] < 4
+
+
+def test_the_sun_warms_spots_by_no_more_than_a_bound():
+    asphalt, calm = panel(Stuff.ASPHALT), replace(NAMED["summer-noon"], wind=0.3)
+    bound = 0.1 * 0.95 * 25 * band_slope(temperatures(asphalt, calm))
+    np.testing.assert_allclose(appearance(asphalt, calm).solar_relief, bound)
+
+
+def test_solar_relief_follows_the_sun_around_the_house():
+    south, north = appearance(joined([wall(Stuff.BRICK, SOUTH), wall(Stuff.BRICK, NORTH)]), CLEAR).solar_relief
+    assert south > 3 * north
+
+
+def test_under_a_clear_night_sky_spots_that_emit_better_look_warmer():
+    assert appearance(panel(Stuff.ASPHALT), NAMED["night"]).emissive_relief[0] > 0.1
+
+
+def test_under_cloud_emissive_relief_fades():
+    clear, grey = (appearance(panel(Stuff.ASPHALT), NAMED[name]).emissive_relief[0] for name in ("night", "rain"))
+    assert abs(grey) < 0.3 * clear
+
+
+def test_no_spot_emits_more_than_a_black_body():
+    scene = street()
+    for weather in (NAMED["noon"], NAMED["night"]):
+        look = appearance(scene, weather)
+        assert np.all(look.radiance + look.emissive_relief <= band_radiance(temperatures(scene, weather)) + 1e-9)
+
+
+def test_far_away_everything_looks_like_the_air():
+    assert appearance(panel(Stuff.SOIL), CLEAR).air == float(band_radiance(air_temperature(CLEAR, CLEAR.hour)))
+
+
+def test_clear_air_takes_a_third_per_kilometre():
+    assert 2.5e-4 < extinction(CLEAR) < 4e-4
+
+
+def test_rain_thickens_the_air():
+    assert 1e-3 < extinction(NAMED["rain"]) < 2.5e-3
+
+
+def test_vapour_thickens_the_air():
+    assert extinction(replace(CLEAR, air=303.0, humidity=0.9)) > 1.8 * extinction(CLEAR)
+
+
+def test_the_physics_needs_no_more_than_numpy():
+    heavy = "{'numba', 'torch', 'cv2', 'pydantic', 'scipy'}"
+    program = f"import sys, tmapr.simulation.light; sys.exit(' '.join({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr.strip() == ""

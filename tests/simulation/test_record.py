@@ -1,0 +1,383 @@
+"""Traverses as sequences: what is seen from where and when; and data sets of them that survive interruption."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+
+from tmapr.data.folder import read_folder
+from tmapr.data.health import Detector
+from tmapr.data.ms2 import read_ms2
+from tmapr.data.sthereo import read_sthereo
+from tmapr.exceptions import InputError
+from tmapr.simulation.camera import Camera
+from tmapr.simulation.record import FRAMES, MANIFEST, Plan, recorded, write
+from tmapr.simulation.streets import FAMILIES, build
+from tmapr.simulation.texture import make_texture
+from tmapr.simulation.traverse import CAMERAS, Traverse, driven, passing
+from tmapr.simulation.weather import named
+from tmapr.types import NANOSECONDS, CoordinateFrame, Fault
+
+CAMERA = Camera(width=64, height=48, focal=40.0)
+SILENT = CAMERA.model_copy(
+    update=dict.fromkeys(("netd", "fixed_pattern", "column_noise", "row_noise", "drift", "lag", "nuc_every"), 0.0)
+)
+NOON = Traverse("noon", named("noon"), seed=5, frames=6)
+NIGHT = Traverse("night", named("night"), seed=6, frames=6)
+STOPPING = Traverse("noon", named("noon"), seed=6, frames=300)
+"""Its lap has stops."""
+PLAN = Plan(layout="folder", family="campus", seed=3, aliasing=0.5, length=160.0, camera=CAMERA)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return build("campus", 3, aliasing=0.5, length=160.0)
+
+
+@pytest.fixture(scope="module")
+def worlds():
+    return {family: build(family, 1) for family in FAMILIES}
+
+
+@pytest.fixture(scope="module")
+def texture():
+    return make_texture(3)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A data set of one traverse, which no test changes."""
+    out = tmp_path_factory.mktemp("made") / "out"
+    write(out, PLAN, [NOON])
+    return out
+
+
+@pytest.fixture
+def seen(world, texture):
+    """Makes the sequence that a camera sees in a corridor."""
+
+    def see(traverse=NOON, camera=CAMERA, side=None, delay=0.0):
+        return recorded(world, traverse, camera, texture, CoordinateFrame(), side, delay)
+
+    return see
+
+
+def images(sequence):
+    return np.array([frame.image() for frame in sequence])
+
+
+def positions(sequence):
+    return np.array([frame.position for frame in sequence])
+
+
+def content(folder):
+    """Every file under a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def off_route(world, traverse):
+    """Metres from the route, and metres driven, along a finely sampled traverse."""
+    motion, _ = driven(world, traverse)
+    points, _ = motion.poses(np.linspace(motion.along[0], motion.along[-1], 4000))
+    legs = zip(world.route[:-1], world.route[1:], strict=True)
+    route = np.concatenate([np.linspace(start, stop, 500) for start, stop in legs])
+    steps = np.hypot(*np.diff(points, axis=0, prepend=points[:1]).T)
+    return cKDTree(route).query(points)[0], steps
+
+
+def test_two_passes_see_the_same_bits(seen):
+    sequence = seen()
+    np.testing.assert_array_equal(images(sequence), images(sequence))
+
+
+def test_the_same_seed_sees_the_same_bits(seen):
+    np.testing.assert_array_equal(images(seen()), images(seen()))
+
+
+def test_every_frame_keeps_its_own_image(seen):
+    frames = list(seen())
+    assert len({frame.image().tobytes() for frame in frames}) == len(frames) == 6
+
+
+def test_another_seed_drives_another_line(world):
+    first, other = (driven(world, replace(NOON, seed=seed))[0] for seed in (5, 6))
+    at = first.along[::100]
+    assert 0.05 < np.linalg.norm(first.poses(at)[0] - other.poses(at)[0], axis=1).max() < 1.0
+
+
+def test_another_seed_has_another_noise_in_the_same_weather(world):
+    first, other = (passing(world, replace(NOON, seed=seed), CAMERA).noise for seed in (5, 6))
+    assert first != other
+
+
+def test_night_looks_unlike_noon(seen):
+    noon, night = (images(seen(replace(NOON, weather=named(name)), SILENT)) for name in ("noon", "night"))
+    assert np.abs(noon.astype(float) - night).max() > CAMERA.gain  # a kelvin
+
+
+def test_the_two_eyes_are_a_baseline_apart_across_the_heading(world):
+    camera = CAMERAS["campus"]
+    left, right = (passing(world, NOON, camera, side).views for side in ("left", "right"))
+    apart = np.array([a.eye - b.eye for a, b in zip(left, right, strict=True)])
+    np.testing.assert_allclose(np.linalg.norm(apart, axis=1), camera.baseline)
+    across = np.array([[-np.sin(view.heading), np.cos(view.heading), 0] for view in left])
+    np.testing.assert_allclose(np.sum(apart * across, axis=1), camera.baseline)
+
+
+def test_a_single_eye_is_above_the_position(world):
+    passage = passing(world, NOON, CAMERA)
+    np.testing.assert_allclose([view.eye[:2] for view in passage.views], passage.positions)
+
+
+def test_positions_are_the_vehicles_on_both_sides(seen):
+    np.testing.assert_array_equal(positions(seen(side="left")), positions(seen(side="right")))
+
+
+def test_the_two_cameras_have_noise_of_their_own(seen):
+    level = SILENT.model_copy(update={"baseline": 0.0, "netd": 0.05})
+    left, right = (images(seen(camera=level, side=side)) for side in ("left", "right"))
+    assert not np.array_equal(left, right)
+
+
+def test_a_delayed_camera_is_where_the_vehicle_is_by_then(seen, world):
+    motion, times = driven(world, NOON)
+    expected, _ = motion.poses(motion.travelled(times / NANOSECONDS + 0.5))
+    late = list(seen(delay=0.5))
+    np.testing.assert_allclose([frame.position for frame in late], expected, atol=1e-9)
+    assert [frame.stamp for frame in late] == [frame.stamp + NANOSECONDS // 2 for frame in seen()]
+
+
+def test_stamps_rise_through_stops(world):
+    motion, times = driven(world, STOPPING)
+    still = np.diff(motion.travelled(times / NANOSECONDS)) == 0
+    assert still.any()
+    assert np.all(np.diff(times) > 0)
+
+
+def test_a_vehicle_that_stands_sees_one_image_but_for_noise(world, texture):
+    motion, times = driven(world, STOPPING)
+    row = int(np.flatnonzero(np.diff(motion.travelled(times / NANOSECONDS)) == 0)[0])
+    first, second = list(recorded(world, STOPPING, SILENT, texture, CoordinateFrame())[row : row + 2])
+    np.testing.assert_array_equal(first.image(), second.image())
+
+
+def test_stamps_tell_the_weathers_hour(seen):
+    first = next(iter(seen(NIGHT)))
+    assert datetime.fromtimestamp(first.stamp / NANOSECONDS, UTC).hour == 2
+
+
+def test_pitch_and_roll_are_small_and_smooth(world):
+    motion, _ = driven(world, NOON)
+    for sway in (motion.pitch, motion.roll):
+        degrees = np.degrees(sway.at(np.linspace(0, 160, 16_001)))
+        assert 0.1 < degrees.std() < 0.5
+        assert np.abs(np.diff(degrees)).max() < 0.01
+
+
+def test_the_camera_pitches_and_rolls_with_the_road(world):
+    motion, times = driven(world, NOON)
+    along, views = motion.travelled(times / NANOSECONDS), passing(world, NOON, CAMERA).views
+    np.testing.assert_allclose([view.pitch for view in views], motion.pitch.at(along))
+    np.testing.assert_allclose([view.roll for view in views], motion.roll.at(along))
+
+
+def test_what_lags_has_passed_through_the_images_left_out(seen):
+    # Seconds between the frames: nothing of one remains in the next.
+    lagging = SILENT.model_copy(update={"lag": 0.5})
+    np.testing.assert_array_equal(images(seen(camera=lagging)), images(seen(camera=SILENT)))
+
+
+def test_a_shutter_repeats_images_and_the_detector_sees_it(seen):
+    camera = CAMERA.model_copy(update={"nuc_every": 20.0, "nuc_freeze": 4.0})
+    traverse = replace(NOON, frames=200)
+    frames, detector = list(seen(traverse, camera)), Detector()
+    seconds = [(frame.stamp - frames[0].stamp) / NANOSECONDS for frame in frames]
+    closed = [since >= 20 and since % 20 < 4 for since in seconds]
+    frozen = [detector.inspect(frame.image()) is Fault.FROZEN for frame in frames]
+    assert sum(closed) > 10
+    assert frozen == closed
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_traverse_stays_near_the_route(family, worlds):
+    distance, _ = off_route(worlds[family], NOON)
+    # Half a metre of wandering beside what rounding takes from a right angle.
+    assert distance.max() < 0.5 + 0.4 * worlds[family].turn + 0.1
+
+
+@pytest.mark.parametrize("family", ["city", "valley"])
+def test_a_detour_leaves_the_route_for_a_hundred_metres_and_returns(family, worlds):
+    distance, steps = off_route(worlds[family], replace(NOON, detour=True))
+    away = distance > 20
+    assert steps[away].sum() > 100
+    assert not away[:100].any()
+    assert not away[-100:].any()
+
+
+def test_a_robots_camera_is_below_a_cars():
+    assert CAMERAS["campus"].mount < CAMERAS["city"].mount
+
+
+def test_a_folder_reads_back_bit_for_bit(seen, made):
+    for read, drawn in zip(read_folder(made, "noon"), seen(), strict=True):
+        np.testing.assert_array_equal(read.image(), drawn.image())
+        np.testing.assert_array_equal(read.position, drawn.position)
+        assert (read.stamp, read.heading) == (drawn.stamp, drawn.heading)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_ms2_reads_back_images_positions_and_headings(side, seen, tmp_path):
+    write(tmp_path / "out", PLAN.model_copy(update={"layout": "ms2"}), [NOON])
+    for read, drawn in zip(read_ms2(tmp_path / "out", f"noon/{side}", FRAMES["ms2"]), seen(side=side), strict=True):
+        np.testing.assert_array_equal(read.image(), drawn.image())
+        np.testing.assert_allclose(read.position, drawn.position, atol=1e-3)
+        np.testing.assert_allclose(np.angle(np.exp(1j * (read.heading - drawn.heading))), 0, atol=1e-6)
+        assert read.stamp == drawn.stamp
+
+
+def test_sthereo_has_a_pose_for_every_third_frame_and_reads_back_what_they_say(tmp_path):
+    traverse, world = replace(NOON, frames=130), build("city", 3, aliasing=0.5, length=160.0)
+    plan = PLAN.model_copy(update={"layout": "sthereo", "family": "city"})
+    write(tmp_path, plan, [traverse])
+    assert len((tmp_path / "noon/pose/global_pose.csv").read_text().splitlines()) == 44
+    left, right = (list(read_sthereo(tmp_path, f"noon/{side}", FRAMES["sthereo"])) for side in ("left", "right"))
+    driven = passing(world, traverse, CAMERA)
+    np.testing.assert_allclose(positions(left)[::3], driven.positions[::3], atol=1e-3)
+    headings = [[frame.heading, view.heading] for frame, view in zip(left, driven.views, strict=True)][::3]
+    np.testing.assert_allclose(np.angle(np.exp(1j * np.diff(headings))), 0, atol=1e-6)
+    # Seven milliseconds after a pose: at the mean speed to the next one instead of the present one, some m/s apart.
+    late = passing(world, traverse, CAMERA, delay=0.007).positions
+    np.testing.assert_allclose(positions(right)[:-1:3], late[:-1:3], atol=0.02)
+    # After the last pose there is no next one.
+    np.testing.assert_array_equal(positions(right)[-1], positions(left)[-1])
+    assert [frame.stamp - 7_000_000 for frame in right] == [frame.stamp for frame in left]
+
+
+def test_poses_are_never_too_sparse_to_be_bridged(tmp_path):
+    write(tmp_path, PLAN.model_copy(update={"layout": "sthereo"}), [replace(NOON, frames=130)])
+    assert not np.isnan(positions(read_sthereo(tmp_path, "noon/right"))).any()
+
+
+def test_there_is_a_step_of_progress_for_every_image(tmp_path):
+    steps, whole = [], []
+
+    def watch(rows):
+        for row in rows:
+            steps.append(row)
+            yield row
+        whole.append(len(rows))
+
+    write(tmp_path / "out", PLAN.model_copy(update={"layout": "ms2"}), [NOON, NIGHT], watch)
+    assert steps == list(range(2 * 2 * 6))
+    assert whole == [24]
+
+
+def test_a_whole_traverse_is_not_written_again(made):
+    before = {path: path.stat().st_mtime_ns for path in made.rglob("*")}
+    write(made, PLAN, [NOON])
+    assert {path: path.stat().st_mtime_ns for path in made.rglob("*")} == before
+
+
+def interrupt(out, plan, traverses):
+    """Fail in the second half of twelve images."""
+
+    def breaking(rows):
+        yield from rows[:9]
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        write(out, plan, traverses, breaking)
+
+
+@pytest.mark.parametrize("layout", ["ms2", "folder"])
+def test_an_interrupted_data_set_is_finished_as_if_nothing_had_happened(layout, tmp_path):
+    plan = PLAN.model_copy(update={"layout": layout})
+    interrupt(tmp_path / "broken", plan, [NOON, NIGHT])
+    write(tmp_path / "broken", plan, [NOON, NIGHT])
+    write(tmp_path / "whole", plan, [NOON, NIGHT])
+    assert content(tmp_path / "broken") == content(tmp_path / "whole")
+
+
+def test_nothing_remains_of_an_interrupted_traverse(tmp_path):
+    plan, otherwise = PLAN.model_copy(update={"layout": "ms2"}), replace(NOON, frames=5)
+    interrupt(tmp_path / "broken", plan, [NOON])
+    write(tmp_path / "broken", plan, [otherwise])
+    write(tmp_path / "whole", plan, [otherwise])
+    assert content(tmp_path / "broken") == content(tmp_path / "whole")
+
+
+def test_a_traverse_can_be_added_later(tmp_path):
+    write(tmp_path / "later", PLAN, [NOON])
+    write(tmp_path / "later", PLAN, [NOON, NIGHT])
+    write(tmp_path / "once", PLAN, [NOON, NIGHT])
+    assert content(tmp_path / "later") == content(tmp_path / "once")
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"seed": 4}, "plan.seed = 3"),
+        ({"family": "city"}, "plan.family = campus"),
+        ({"aliasing": 0.9}, "plan.aliasing = 0.5"),
+        ({"length": 200.0}, "plan.length = 160"),
+        ({"layout": "ms2"}, "plan.layout = folder"),
+        ({"camera": Camera(width=64, height=48, focal=41.0)}, "plan.camera.focal = 40"),
+        ({"made_by": "tmapr 0.0.1"}, "plan.made_by"),
+    ],
+)
+def test_a_data_set_of_another_plan_is_refused_by_the_key_that_differs(change, named, made):
+    with pytest.raises(InputError, match=rf"{named}.*; remove it, or choose another folder"):
+        write(made, PLAN.model_copy(update=change), [NOON])
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"frames": 9}, r"noon.frames = 6 \(now 9\)"),
+        ({"weather": replace(NOON.weather, wind=3.0)}, "noon.weather.wind = 2.0"),
+        ({"detour": True}, "noon.detour = False"),
+    ],
+)
+def test_a_whole_traverse_that_was_driven_otherwise_is_refused(change, named, made):
+    with pytest.raises(InputError, match=named):
+        write(made, PLAN, [replace(NOON, **change)])
+
+
+def test_a_folder_with_something_else_in_it_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match=f"is not empty and holds no {MANIFEST}"):
+        write(tmp_path, PLAN, [NOON])
+    assert content(tmp_path) == {"thesis.txt": b"years of work"}
+
+
+def test_a_folder_that_was_not_simulated_is_never_removed(tmp_path):
+    write(tmp_path, PLAN, [NOON])
+    (tmp_path / "night").mkdir()
+    with pytest.raises(InputError, match="was not simulated; remove it, or choose another name"):
+        write(tmp_path, PLAN, [NIGHT])
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"plan": 3}'])
+def test_a_broken_manifest_is_refused(text, tmp_path):
+    (tmp_path / MANIFEST).write_text(text)
+    with pytest.raises(InputError, match=f"{MANIFEST}: .* cannot be read; remove"):
+        write(tmp_path, PLAN, [NOON])
+
+
+@pytest.mark.parametrize(
+    ("traverses", "said"),
+    [
+        ([replace(NOON, name="a/b")], "'a/b': a name has letters"),
+        ([replace(NOON, name="..")], "a name has letters"),
+        ([replace(NOON, name="")], "a name has letters"),
+        ([replace(NOON, name="n" * 65)], "64 at most"),
+        ([NOON, NOON], "'noon' is there twice"),
+        ([replace(NOON, frames=0)], "frames is 0; it must be 2 to 100000"),
+    ],
+)
+def test_a_bad_traverse_is_refused_before_anything_is_written(traverses, said, tmp_path):
+    with pytest.raises(InputError, match=said):
+        write(tmp_path / "out", PLAN, traverses)
+    assert not (tmp_path / "out").exists()

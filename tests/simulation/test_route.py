@@ -1,0 +1,202 @@
+"""Laps of a closed way: rounded corners, wandering, stops and the stamps of the frames."""
+
+import numpy as np
+import pytest
+
+from tmapr.simulation.route import RECORDED, Wave, Way, frame_times, lap, strayed
+from tmapr.types import NANOSECONDS
+
+TURN = 3.0
+SQUARE = Way(np.array([[0.0, 0.0], [60.0, 0.0], [60.0, 40.0], [0.0, 40.0], [0.0, 0.0]]), TURN)
+LENGTH = 200.0
+AROUND = np.linspace(30.0, 230.0, 4001)
+NO_STOP, STOPS = 0, 2
+"""Seeds of laps without a stop and with some."""
+
+
+def on_polygon(along):
+    """Where one is on the square itself, as often around as it takes."""
+    ends = np.array([0.0, 60.0, 100.0, 160.0, 200.0])
+    return np.stack([np.interp(along % LENGTH, ends, axis) for axis in SQUARE.corners.T], axis=-1)
+
+
+def distance_to(corners, points):
+    """From each point to the nearest leg."""
+    starts, legs = corners[:-1], np.diff(corners, axis=0)
+    shares = np.sum((points[:, None] - starts) * legs, axis=-1) / np.sum(legs**2, axis=-1)
+    nearest = starts + np.clip(shares, 0, 1)[..., None] * legs
+    return np.linalg.norm(points[:, None] - nearest, axis=-1).min(axis=1)
+
+
+def driven(seed, speed=5.0, wander=0.4):
+    return lap(SQUARE, speed, wander, np.random.default_rng(seed))
+
+
+def waits_of(motion):
+    """Seconds of each stop."""
+    pauses = np.diff(motion.seconds)[np.diff(motion.along) == 0]
+    return pauses[pauses > 1e-6]
+
+
+def test_the_rounded_way_is_the_moving_average_of_the_route():
+    half = 3 / np.sqrt(2) * TURN
+    offsets = np.linspace(-half, half, 20001)
+    weights = 1 - (offsets / half) ** 2
+    along = np.array([30.0, 55.0, 60.0, 63.0, 98.0, 199.0, 203.0])
+    averages = [np.average(on_polygon(at - offsets), axis=0, weights=weights) for at in along]
+    np.testing.assert_allclose(SQUARE.rounded(along)[0], averages, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_its_derivatives_are_those_of_the_points(order):
+    step = 1e-5
+    before, after = (SQUARE.rounded(AROUND + shift)[order - 1] for shift in (-step, step))
+    np.testing.assert_allclose(SQUARE.rounded(AROUND)[order], (after - before) / (2 * step), atol=2e-5)
+
+
+def test_a_right_angle_is_taken_at_the_radius_of_the_turn():
+    np.testing.assert_allclose(np.max(SQUARE.curvature(AROUND)), 1 / TURN, rtol=1e-3)
+
+
+def test_a_gentler_bend_is_taken_wider():
+    octagon = np.array([[np.cos(angle), np.sin(angle)] for angle in np.linspace(0, 2 * np.pi, 9)]) * 50
+    assert np.max(Way(octagon, TURN).curvature(np.linspace(0, 300, 3001))) < 0.5 / TURN
+
+
+def test_a_way_to_the_right_has_negative_curvature():
+    assert np.min(Way(SQUARE.corners[::-1], TURN).curvature(AROUND)) < -0.3
+
+
+def test_rounded_corners_stay_near_the_route():
+    # In the middle of a right angle, by 3 h / 16 with h = 3/√2 turns.
+    furthest = distance_to(SQUARE.corners, SQUARE.rounded(AROUND)[0]).max()
+    np.testing.assert_allclose(furthest, 9 / 16 / np.sqrt(2) * TURN, rtol=1e-3)
+
+
+def test_straights_stay_where_they_are():
+    straight = np.linspace(7.0, 53.0, 20)
+    np.testing.assert_allclose(SQUARE.rounded(straight)[0], on_polygon(straight), atol=1e-12)
+
+
+def test_the_lap_ends_where_it_starts():
+    start, end = SQUARE.rounded(np.array([1.0, 1.0 + LENGTH]))[0]
+    np.testing.assert_allclose(start, end, atol=1e-9)
+
+
+def test_headings_are_the_direction_in_which_positions_go():
+    motion, step = driven(1), 1e-5
+    headings = motion.poses(AROUND)[1]
+    moved = motion.poses(AROUND + step)[0] - motion.poses(AROUND - step)[0]
+    turned = np.exp(1j * headings) * (moved[:, 0] - 1j * moved[:, 1])
+    np.testing.assert_allclose(np.angle(turned), 0, atol=1e-5)
+
+
+def test_headings_have_no_steps_although_the_vehicle_wanders():
+    fine = np.linspace(50.0, 70.0, 20_001)
+    changes = np.diff(np.unwrap(driven(1).poses(fine)[1]))
+    assert np.abs(changes).max() < 0.001 * 2 / TURN
+
+
+def test_wandering_stays_within_its_bound_and_uses_it():
+    motion = driven(3, wander=0.4)
+    aside = np.linalg.norm(motion.poses(AROUND)[0] - SQUARE.rounded(AROUND)[0], axis=1)
+    assert 0.2 < aside.max() <= 0.4
+
+
+def test_wandering_is_to_the_left_of_the_way():
+    left = Wave(0.3, np.zeros(1), np.full(1, np.pi / 2))
+    points, _ = strayed(SQUARE, left, np.array([30.0]))
+    np.testing.assert_allclose(points, [[30.0, 0.3]])
+
+
+def test_the_slope_of_a_wave_is_its_derivative(rng):
+    wave, along = Wave.drawn(rng, 0.5, shortest=10.0), np.linspace(0, 100, 50)
+    np.testing.assert_allclose(wave.slope(along), (wave.at(along + 1e-5) - wave.at(along - 1e-5)) / 2e-5, atol=1e-8)
+
+
+def test_another_seed_drives_another_line():
+    assert np.abs(driven(1).poses(AROUND)[0] - driven(2).poses(AROUND)[0]).max() > 0.05
+
+
+def test_the_same_seed_drives_the_same_line():
+    np.testing.assert_array_equal(driven(1).seconds, driven(1).seconds)
+
+
+def test_the_lap_is_driven_once_from_the_middle_of_the_first_leg():
+    motion = driven(1)
+    assert motion.along[0] == 30.0
+    np.testing.assert_allclose(motion.along[-1], 30.0 + LENGTH)
+
+
+def test_some_laps_have_stops_and_some_have_none():
+    counts = [len(waits_of(driven(seed))) for seed in range(20)]
+    assert min(counts) == 0
+    assert max(counts) >= 2
+
+
+def test_a_stop_takes_some_seconds():
+    waits = waits_of(driven(STOPS))
+    assert len(waits)
+    assert np.all((waits >= 3) & (waits <= 8))
+
+
+def test_in_a_stop_time_goes_on_and_the_pose_stays():
+    motion = driven(STOPS)
+    row = int(np.flatnonzero((np.diff(motion.along) == 0) & (np.diff(motion.seconds) > 1))[0])
+    within = np.linspace(motion.seconds[row], motion.seconds[row + 1], 20)
+    assert len(np.unique(motion.travelled(within))) == 1
+
+
+def test_before_a_stop_the_vehicle_brakes_no_harder_than_a_car():
+    motion = driven(STOPS, speed=8.0)
+    times = np.arange(0, motion.duration, 0.5)
+    speeds = np.diff(motion.travelled(times)) / 0.5
+    assert np.abs(np.diff(speeds) / 0.5).max() < 4
+
+
+def test_bends_are_taken_at_about_half_the_speed():
+    motion = driven(NO_STOP)
+    assert len(waits_of(motion)) == 0
+    corner, straight = ([at - 0.5, at + 0.5] for at in (60.0, 80.0))
+    ends = np.interp([*corner, *straight], motion.along, motion.seconds)
+    metres = [np.hypot(*np.diff(motion.poses(np.array(part))[0], axis=0)[0]) for part in (corner, straight)]
+    slow, fast = metres / np.diff(ends)[::2]
+    assert 0.35 < slow / fast < 0.65
+
+
+def test_straights_are_driven_at_about_the_speed():
+    motion = driven(NO_STOP, speed=5.0)
+    times = np.interp([70.0, 90.0], motion.along, motion.seconds)
+    assert 0.7 < 20.0 / np.diff(times)[0] / 5.0 < 1.3
+
+
+def test_frames_are_spread_over_the_whole_duration(rng):
+    times = frame_times(100.0, 250, rng) / NANOSECONDS
+    np.testing.assert_allclose(times, np.arange(250) * 0.4, atol=3.0)
+    assert times[0] == 0
+    assert 98 < times[-1] < 100
+
+
+def test_as_many_frames_as_the_camera_takes_come_at_its_two_intervals(rng):
+    count = round(100.0 / RECORDED)
+    gaps = np.diff(frame_times(100.0, count, rng)) / NANOSECONDS
+    short, long = gaps[gaps < RECORDED], gaps[gaps > RECORDED]
+    np.testing.assert_allclose(short, 0.066, rtol=0.1)
+    np.testing.assert_allclose(long, 2 * short[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("count", [2, 17, 1000, 5000])
+def test_stamps_rise_however_many_frames_are_asked_for(count, rng):
+    times = frame_times(60.0, count, rng)
+    assert len(times) == count
+    assert np.all(np.diff(times) > 0)
+
+
+def test_a_way_that_does_not_close_is_refused():
+    with pytest.raises(ValueError, match="must end where it starts"):
+        Way(SQUARE.corners[:-1], TURN)
+
+
+def test_a_way_that_stands_still_is_refused():
+    with pytest.raises(ValueError, match="must differ"):
+        Way(SQUARE.corners[[0, 0, 1, 2, 0]], TURN)

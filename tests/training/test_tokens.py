@@ -1,0 +1,269 @@
+"""Tokens against the perceiver's own, made once; and the course that is planned from them."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from tmapr.artifacts.images import write_frame
+from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.exceptions import InputError
+from tmapr.experiment import Data, Experiment, Training, open_data
+from tmapr.perception.card import CLIP, Card, Input, Vit
+from tmapr.perception.encoder import Features
+from tmapr.perception.image import Image
+from tmapr.perception.network import assemble
+from tmapr.perception.opening import open_perceiver
+from tmapr.perception.pooling import averaged
+from tmapr.perception.settings import OWN, Perception
+from tmapr.perception.vit import VisionTransformer
+from tmapr.perception.weights import save
+from tmapr.training.checkpoints import Checkpoints
+from tmapr.training.course import plan, trainable
+from tmapr.training.fit import fit
+from tmapr.training.tokens import Tokenizer
+
+SIZE, WIDTH, COUNT = (42, 56), 64, 12
+HEAD = Training(layers=1, heads=2, epochs=2, batch=4, guard=2)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    torch.manual_seed(3)
+    file = tmp_path_factory.mktemp("weights") / "vit.safetensors"
+    shape = Vit(width=WIDTH, depth=1, heads=1, rows=3, columns=4)
+    with torch.no_grad():
+        module = VisionTransformer(WIDTH, 1, 1, rows=3, columns=4)
+        for weights in module.parameters():
+            weights += 0.1 * torch.randn(weights.shape)
+    save(file, Card(encoder=shape, input=Input(mean=CLIP[0], std=CLIP[1])), {"encoder": module})
+    return file
+
+
+def write_sequence(folder, rows, seed=1):
+    """Rough images; a row is what follows `stamp,file` in frames.csv."""
+    rng = np.random.default_rng(seed)
+    lines = ["stamp,file,x,y,heading"]
+    for number, row in enumerate(rows):
+        counts = (3000 + 300 * rng.normal(size=(48, 64))).astype(np.uint16)
+        write_frame(folder / f"{number:02}.png", counts)
+        lines.append(f"{10**18 + number * 10**8},{number:02}.png,{row}")
+    (folder / "frames.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def experiment(tmp_path, encoder):
+    """Twelve frames: one without a position, one without a heading, one that is empty and one that is frozen."""
+    rows = [f"{2.0 * number},5.0,{0.1 * number:.1f}" for number in range(COUNT)]
+    rows[3], rows[5] = ",,0.3", "10.0,5.0,"
+    write_sequence(tmp_path / "data/noon", rows)
+    write_frame(tmp_path / "data/noon/08.png", np.full((48, 64), 3000, np.uint16))
+    shutil.copy(tmp_path / "data/noon/09.png", tmp_path / "data/noon/10.png")
+    return Experiment(
+        data=Data(root=str(tmp_path / "data"), train=("noon",), reference="noon"),
+        perception=Perception(encoder=str(encoder), size=SIZE),
+        training=HEAD,
+    )
+
+
+def changed(experiment, **changes):
+    return experiment.model_copy(update=changes)
+
+
+def tokens(experiment, folder, name="noon"):
+    return Tokenizer(experiment, RunFolder(folder)).tokens(name)
+
+
+def test_frames_without_a_position_or_with_a_fault_are_left_out(experiment, tmp_path):
+    made = tokens(experiment, tmp_path)
+    assert made.rows.tolist() == [0, 1, 2, 4, 5, 6, 7, 9, 11]
+    np.testing.assert_array_equal(made.examples.positions[:, 0], 2.0 * made.rows)
+
+
+def test_a_heading_that_was_not_recorded_is_nan(experiment, tmp_path):
+    made = tokens(experiment, tmp_path)
+    assert made.rows[np.isnan(made.examples.headings)].tolist() == [5]
+    np.testing.assert_allclose(made.examples.headings[made.rows != 5], 0.1 * made.rows[made.rows != 5])
+
+
+@pytest.mark.parametrize("pooled", [None, (2, 2)])
+def test_tokens_are_what_the_encoder_says_of_the_prepared_image(experiment, tmp_path, pooled):
+    made = tokens(changed(experiment, training=HEAD.model_copy(update={"pooled": pooled})), tmp_path)
+    network, card = assemble(experiment.perception)
+    seen = []
+    with network.encoder.register_forward_hook(lambda *passed: seen.append(passed[-1])), torch.inference_mode():
+        pictures = [Image().prepare(frame.image(), SIZE, "area") for frame in frames(experiment, made.rows)]
+        network(torch.from_numpy(np.stack(pictures)))
+    expected = averaged(seen[0], *pooled) if pooled else seen[0]
+    assert made.examples.grid == (pooled or (3, 4))
+    np.testing.assert_allclose(made.examples.tokens, expected.tokens, rtol=2e-3, atol=2e-3)
+    assert made.card.encoder == card.encoder
+
+
+def frames(experiment, rows):
+    kept = set(rows.tolist())
+    return [frame for frame in open_data(experiment.data, "noon") if frame.index in kept]
+
+
+def test_tokens_are_not_made_twice(experiment, tmp_path):
+    made = tokens(experiment, tmp_path)
+    for image in (tmp_path / "data/noon").glob("*.png"):
+        image.write_bytes(b"gone")
+    again = tokens(experiment, tmp_path)
+    np.testing.assert_array_equal(again.examples.tokens, made.examples.tokens)
+    np.testing.assert_array_equal(again.examples.headings, made.examples.headings)
+    assert (again.frame, again.card, again.rows.tolist()) == (made.frame, made.card, made.rows.tolist())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"perception": {"image": Image(clip_limit=0.0)}},
+        {"perception": {"statistics": "imagenet"}},
+        {"training": {"pooled": (2, 2)}},
+    ],
+)
+def test_tokens_of_other_settings_are_made_again(experiment, tmp_path, changes):
+    before = tokens(experiment, tmp_path).examples.tokens
+    (section, update), *_ = changes.items()
+    sections = {"perception": experiment.perception, "training": experiment.training}
+    after = tokens(changed(experiment, **{section: sections[section].model_copy(update=update)}), tmp_path)
+    assert not np.array_equal(after.examples.tokens, before)
+
+
+def test_averaged_tokens_do_not_stand_for_those_that_are_not(experiment, tmp_path):
+    tokens(changed(experiment, training=HEAD.model_copy(update={"pooled": (2, 2)})), tmp_path)
+    assert tokens(experiment, tmp_path).examples.grid == (3, 4)
+
+
+def test_damaged_tokens_are_made_again(experiment, tmp_path):
+    made = tokens(experiment, tmp_path)
+    RunFolder(tmp_path).tokens("noon").write_bytes(b"half a file")
+    np.testing.assert_array_equal(tokens(experiment, tmp_path).examples.tokens, made.examples.tokens)
+
+
+def test_a_sequence_without_any_usable_frame_is_refused(experiment, tmp_path):
+    write_sequence(tmp_path / "data/blind", [",,"] * 3)
+    with pytest.raises(InputError, match="blind: no frame has both a position and a usable image; leave it out"):
+        tokens(experiment, tmp_path, "blind")
+
+
+def write_on_earth(folder, longitude=127.0):
+    write_sequence(folder, [f"{longitude + row / 10_000:.4f},37.0," for row in range(3)])
+    text = (folder / "frames.csv").read_text().replace("x,y", "lon,lat")
+    (folder / "frames.csv").write_text(text)
+
+
+def test_positions_of_another_frame_than_the_map_s_are_refused(experiment, tmp_path):
+    write_on_earth(tmp_path / "data/earth")
+    elsewhere = experiment.data.model_copy(update={"reference": "earth"})
+    with pytest.raises(InputError, match=r"noon: positions are in .*; convert one of them"):
+        tokens(changed(experiment, data=elsewhere), tmp_path)
+
+
+def test_tokens_placed_relative_to_another_reference_are_made_again(experiment, tmp_path):
+    write_on_earth(tmp_path / "data/earth")
+    write_on_earth(tmp_path / "data/west", longitude=126.999)
+    given = [experiment.data.model_copy(update={"reference": name}) for name in ("earth", "west")]
+    first, second = (tokens(changed(experiment, data=data), tmp_path, "earth").examples for data in given)
+    np.testing.assert_allclose(second.positions[:, 0] - first.positions[:, 0], 89.0, atol=0.5)
+
+
+def test_positions_on_earth_need_a_reference(experiment, tmp_path):
+    write_on_earth(tmp_path / "data/earth")
+    alone = experiment.data.model_copy(update={"reference": None, "train": ("earth",)})
+    with pytest.raises(InputError, match=r"data\.reference is not set"):
+        tokens(changed(experiment, data=alone), tmp_path, "earth")
+
+
+def planned(experiment, folder):
+    return plan(experiment, Tokenizer(experiment, RunFolder(folder)))
+
+
+def test_the_course_holds_out_the_end_of_every_sequence(experiment, tmp_path):
+    write_sequence(tmp_path / "data/dusk", [f"{100 + row}.0,7.0," for row in range(20)], seed=2)
+    both = experiment.data.model_copy(update={"train": ("noon", "dusk")})
+    course = planned(changed(experiment, data=both), tmp_path)
+    assert course.validation.positions[:, 0].tolist() == [22.0, 118.0, 119.0]
+    assert course.train.positions[:, 0].tolist() == [*(2.0 * np.delete(np.arange(9), [3, 8])), *range(100, 116)]
+    assert course.remarks == ()
+
+
+def test_sequences_for_validation_leave_all_others_to_training(experiment, tmp_path):
+    write_sequence(tmp_path / "data/dusk", [f"{100 + row}.0,7.0," for row in range(4)], seed=2)
+    named = experiment.data.model_copy(update={"validation": ("dusk",)})
+    course = planned(changed(experiment, data=named), tmp_path)
+    assert (len(course.train), course.validation.positions[:, 0].tolist()) == (9, [100.0, 101.0, 102.0, 103.0])
+
+
+def test_a_sequence_too_short_for_the_guard_is_remarked_on(experiment, tmp_path):
+    course = planned(changed(experiment, training=HEAD.model_copy(update={"guard": 120})), tmp_path)
+    assert course.remarks == ("noon: too short for 120 frames between training and validation; none is left out",)
+
+
+def test_the_head_s_coordinates_are_those_of_the_training_frames(experiment, tmp_path):
+    shape = planned(experiment, tmp_path).shape
+    assert (shape.channels, shape.center, shape.scale) == (WIDTH, (7.0, 5.0), 7.0)
+
+
+def test_widths_that_do_not_divide_are_refused(experiment, tmp_path):
+    with pytest.raises(InputError, match="training: width must be a multiple of the number of heads, got 64 and 7"):
+        planned(changed(experiment, training=HEAD.model_copy(update={"heads": 7})), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "perception", "message"),
+    [
+        ({"train": ()}, {}, r"data\.train is empty"),
+        ({"validation": ("noon",)}, {}, "share 'noon'"),
+        ({}, {"encoder": OWN}, '"own"'),
+        ({}, {"encoder": "perceiver.onnx"}, "gives no tokens"),
+        ({}, {"apr": "elsewhere/head.safetensors"}, r"perception\.apr = 'elsewhere/head.safetensors'"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(experiment, data, perception, message):
+    sections = {"data": experiment.data.model_copy(update=data)}
+    sections["perception"] = experiment.perception.model_copy(update=perception)
+    with pytest.raises(InputError, match=message):
+        trainable(changed(experiment, **sections))
+
+
+def test_a_head_that_training_left_is_trained_anew(experiment):
+    named = experiment.perception.model_copy(update={"apr": "runs/street/apr/000012/head.safetensors"})
+    assert trainable(changed(experiment, perception=named)) == experiment
+
+
+@pytest.fixture
+def trained(experiment, tmp_path):
+    """The course after its training, and the experiment with the head."""
+    course, folder = planned(experiment, tmp_path), RunFolder(tmp_path)
+    list(fit(course, Checkpoints(experiment, folder)))
+    return course, experiment.with_head(folder)
+
+
+def test_the_trained_head_says_of_an_image_what_it_learned_of_its_tokens(trained, experiment):
+    course, posed = trained
+    network, card = assemble(posed.perception)
+    assert card.apr == course.shape
+    (last,) = frames(experiment, np.array([11]))
+    given = torch.from_numpy(course.validation.tokens).float()
+    with torch.inference_mode():
+        said = network.apr(Features(given, given.mean(dim=1), 3, 4)).position.numpy()[-1]
+    expected = said * course.shape.scale + course.shape.center
+    np.testing.assert_allclose(open_perceiver(posed.perception, "cpu")(last).position, expected, atol=0.01)
+
+
+def test_training_leaves_the_encoder_as_it_was(trained, experiment, encoder):
+    _, posed = trained
+    (first,) = frames(experiment, np.array([0]))
+    before, after = (open_perceiver(given.perception, "cpu")(first) for given in (experiment, posed))
+    np.testing.assert_array_equal(before.descriptor, after.descriptor)
+    assert (before.position, after.position is None) == (None, False)
+    assert file_digest(encoder) == posed.perception.origin.files["encoder"]
+
+
+def test_the_encoder_gets_no_gradient(trained):
+    _, posed = trained
+    network, _ = assemble(posed.perception)
+    assert not any(weights.requires_grad for weights in network.encoder.parameters())
