@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real lint clean
+.PHONY: demo test test-long bench real worlds lint clean
 
 demo: $(READY)
 	$(BIN)/tmapr demo --out runs/demo
@@ -25,6 +25,9 @@ bench: $(READY)
 real: $(READY)
 	$(BIN)/python benchmarks/real_images.py
 	$(BIN)/python benchmarks/real_descriptors.py
+
+worlds: $(READY)
+	$(BIN)/python benchmarks/descriptor.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,11 +1,14 @@
 """`tmapr export`: a perceiver as one ONNX file, so that mapping and running need no torch."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tmapr.cli.options import Overrides, Quiet, needs
+
+if TYPE_CHECKING:
+    from tmapr.perception.card import Descriptor
 
 
 def export(
@@ -32,4 +35,17 @@ def export(
     if not quiet:
         size, cosine = out.stat().st_size / 1e6, agreement(network, out)
         typer.echo(f"{out}: {size:.1f} MB; the cosine of its descriptors to torch's is at least {cosine:.6f}")
-        typer.echo(f'use it with: perception.encoder = "{out}"')
+        typer.echo(f'use it with: perception.encoder = "{out}"' + _besides(out, card.descriptor))
+
+
+def _besides(out: Path, built_in: "Descriptor | None") -> str:
+    """What an experiment must say of the descriptor, if it is not the one that goes without saying."""
+    import json
+
+    from tmapr.perception.settings import Perception
+
+    if built_in is None or built_in == Perception(encoder=str(out)).descriptor:
+        return ""
+    # JSON's strings and lists are TOML's too.
+    settings = built_in.model_dump(mode="json").items()
+    return f" and perception.descriptor = {{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in settings)} }}"
