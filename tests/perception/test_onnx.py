@@ -1,8 +1,10 @@
 """Exported perceivers against the networks they were made from; the shipped one also on real frames."""
 
 import io
+import json
 import re
 import sys
+import tomllib
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -229,7 +231,10 @@ def test_the_command_says_how_large_the_file_is_and_how_near_to_torch(exporting)
     megabytes, cosine = re.fullmatch(r".*: (.*) MB; the cosine .* is at least (.*)\nuse it with: .*\n", said).groups()
     assert float(megabytes) == pytest.approx(file.stat().st_size / 1e6, abs=0.05)
     assert float(cosine) == pytest.approx(1.0, abs=1e-4)
-    assert said.endswith(f'perception.encoder = "{file}"\n')
+    advised = said.split("use it with: ")[1].strip().replace(" and perception.", "\nperception.")
+    settings = Perception.model_validate_json(json.dumps(tomllib.loads(advised)["perception"]))
+    assert settings.encoder == str(file)
+    assert open_perceiver(settings, "cpu").dimension == load_onnx(file, "cpu")[0].dimension
 
 
 def test_a_convolution_as_bytes_is_refused(tmp_path):

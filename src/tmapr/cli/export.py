@@ -8,7 +8,7 @@ import typer
 from tmapr.cli.options import Overrides, Quiet, needs
 
 if TYPE_CHECKING:
-    from tmapr.perception.card import Descriptor
+    from tmapr.perception.card import Card
 
 
 def export(
@@ -35,17 +35,21 @@ def export(
     if not quiet:
         size, cosine = out.stat().st_size / 1e6, agreement(network, out)
         typer.echo(f"{out}: {size:.1f} MB; the cosine of its descriptors to torch's is at least {cosine:.6f}")
-        typer.echo(f'use it with: perception.encoder = "{out}"' + _besides(out, card.descriptor))
+        typer.echo(f'use it with: perception.encoder = "{out}"' + _besides(out, card))
 
 
-def _besides(out: Path, built_in: "Descriptor | None") -> str:
-    """What an experiment must say of the descriptor, if it is not the one that goes without saying."""
+def _besides(out: Path, card: "Card") -> str:
+    """What else an experiment must say, where what is built in does not go without saying."""
     import json
 
     from tmapr.perception.settings import Perception
 
-    if built_in is None or built_in == Perception(encoder=str(out)).descriptor:
-        return ""
-    # JSON's strings and lists are TOML's too.
-    settings = built_in.model_dump(mode="json").items()
-    return f" and perception.descriptor = {{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in settings)} }}"
+    usual, words = Perception(encoder=str(out)), ""
+    # JSON's strings, numbers and lists are TOML's too.
+    if card.input and card.input.size != usual.size:
+        words += f" and perception.size = {json.dumps(card.input.size)}"
+    if card.descriptor and card.descriptor != usual.descriptor:
+        entries = card.descriptor.model_dump(mode="json").items()
+        inner = ", ".join(f"{key} = {json.dumps(value)}" for key, value in entries)
+        words += f" and perception.descriptor = {{ {inner} }}"
+    return words
