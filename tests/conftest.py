@@ -29,12 +29,16 @@ def rng() -> np.random.Generator:
 def write_block() -> Callable[[Path, float], None]:
     """Writes a made-up block's experiment file, block.toml, and its percepts under runs/block."""
     from tmapr.artifacts.run import RunFolder
-    from tmapr.simulation.demo import recordings
+    from tmapr.simulation.percepts import CONDITIONS, World, record
+    from tmapr.simulation.route import block_loop, drive, with_detour
 
     def write(home: Path, size: float) -> None:
         (home / "block.toml").write_text(BLOCK)
-        for recording in recordings(seed=5, size=size):
-            recording.save(RunFolder(home / "runs/block").percepts(recording.sequence))
+        rng, world, corners = np.random.default_rng(5), World.seeded(5), block_loop(size, 0.6 * size)
+        ways = {"noon": corners, "dusk": corners, "night": with_detour(corners, leg=2, depth=60.0)}
+        for name, way in ways.items():
+            recording = record(world, name, drive(way, speed=8.0, rng=rng), CONDITIONS[name], rng)
+            recording.save(RunFolder(home / "runs/block").percepts(name))
 
     return write
 

@@ -55,7 +55,7 @@ def demo(
 
 
 def experiment(data: Path, epochs: int) -> "Experiment":
-    """Noon is mapped, night is localized; the pose head learns from all but the night."""
+    """Noon is mapped, night localized; the pose head learns from noon and dusk, and its epoch is chosen under cloud."""
     from tmapr.experiment import Data, Experiment, Training
     from tmapr.fusion.capf import Fusion
     from tmapr.gating import Gating

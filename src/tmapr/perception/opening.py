@@ -9,7 +9,7 @@ from tmapr.exceptions import InputError
 from tmapr.perception.card import STATISTICS, Card, Vit
 from tmapr.perception.onnx import SHIPPED, load_onnx
 from tmapr.perception.perceiver import Perceiver
-from tmapr.perception.settings import EXPORTED, OWN, Perception
+from tmapr.perception.settings import OWN, Perception
 
 
 def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
@@ -20,7 +20,7 @@ def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
         raise InputError(
             'perception.encoder is "own": percepts come from your program, there is nothing to encode with'
         )
-    if settings.encoder.endswith(EXPORTED):
+    if settings.is_exported:
         return _exported(Path(settings.encoder), settings, device)
     if settings.model_copy(update={"image": Perception().image}) == Perception() and device in ("auto", "cpu"):
         return _exported(SHIPPED, settings, device)

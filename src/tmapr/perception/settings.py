@@ -56,6 +56,11 @@ class Perception(Settings):
         return self
 
     @property
+    def is_exported(self) -> bool:
+        """Whether the encoder is a whole network that `tmapr export` wrote."""
+        return self.encoder.endswith(EXPORTED)
+
+    @property
     def uses_shipped_head(self) -> bool:
         """Whether the SALAD head is the package's own."""
         return self.encoder == DEFAULT and self.head is None and "salad" in self.descriptor.parts

@@ -1,1 +1,1 @@
-"""A small made-up world for demonstrations and tests: a drive, and percepts along it under changing conditions."""
+"""A rendered thermal world, from streets to a camera's counts; and, for tests, percepts made up without any image."""

@@ -58,7 +58,7 @@ def trainable(experiment: Experiment) -> Experiment:
         raise InputError(
             'perception.encoder is "own": a pose head is trained on images, and there is nothing to encode'
         )
-    if encoder.endswith(".onnx"):
+    if experiment.perception.is_exported:
         raise InputError(f"perception.encoder = {encoder!r} gives no tokens; name the checkpoint it was exported from")
     if named and not is_trained_head(Path(named)):
         raise InputError(f"perception.apr = {named!r} would be used instead of the head that is trained; leave it out")

@@ -1,7 +1,7 @@
 """Traverses of rendered worlds as a frozen encoder sees them, for training descriptors.
 
 Pictures are drawn on the training device by the torch renderer; heat is solved and images are prepared by as many
-processes and threads as there are cores.
+processes as there are cores.
 """
 
 import os
@@ -9,11 +9,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
+from torch import Tensor
 
 from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
@@ -93,10 +95,16 @@ def _passage(job: tuple[Site, Traverse]) -> Passage:
 
 
 def _radiances(site: Site, passage: Passage, device: str) -> Float[np.ndarray, "frames height width"]:
-    texture = texture_on(make_texture(site.seed), device)
+    texture = _texture(site.seed, device)
     renderer = TorchRenderer(passage.scene, site.camera, device)
     drawn = [renderer.radiance(view, passage.appearance, texture) for view in passage.views]
     return torch.stack(drawn).cpu().numpy()
+
+
+@lru_cache(maxsize=1)
+def _texture(seed: int, device: str) -> Float[Tensor, "texels 2"]:
+    """Traverses of one site follow each other and share it."""
+    return texture_on(make_texture(seed), device)
 
 
 def _prepared(passage: Passage, radiances: Float[np.ndarray, "frames h w"], size: tuple[int, int]) -> Pictures:
