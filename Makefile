@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real worlds lint clean
+.PHONY: demo test test-long bench real worlds table lint clean
 
 demo: $(READY)
 	$(BIN)/tmapr demo --out runs/demo
@@ -21,6 +21,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/check.py
 	$(BIN)/python benchmarks/bag.py
 	$(BIN)/python benchmarks/render.py
+	$(BIN)/python benchmarks/training.py
 
 real: $(READY)
 	$(BIN)/python benchmarks/real_images.py
@@ -28,6 +29,15 @@ real: $(READY)
 
 worlds: $(READY)
 	$(BIN)/python benchmarks/descriptor.py
+
+FAMILIES := campus city valley
+LAPS := noon,dusk,rain,overcast,night
+
+table: $(READY) $(FAMILIES:%=data/rendered-%/experiment.toml)
+	$(BIN)/tmapr compare $(FAMILIES:%=experiments/rendered-%.toml)
+
+data/rendered-%/experiment.toml: | $(READY)
+	$(BIN)/tmapr simulate data/rendered-$* --layout ms2 --family $* --seed 1 --traverses $(LAPS) --frames 600
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -31,8 +31,15 @@ def experiment(name):
     return load_settings(Experiment, next(file for file in FILES if file.stem == name))
 
 
-def test_there_is_one_for_each_data_set_of_the_paper():
-    assert [file.stem for file in FILES] == ["ms2-campus", "own-robot", "sthereo-valley"]
+def test_there_is_one_for_each_data_set_of_the_paper_and_each_family_of_rendered_worlds():
+    assert [file.stem for file in FILES] == [
+        "ms2-campus",
+        "own-robot",
+        "rendered-campus",
+        "rendered-city",
+        "rendered-valley",
+        "sthereo-valley",
+    ]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -46,7 +53,10 @@ def test_it_says_only_what_differs_from_the_defaults(file):
     assert not same
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+RECORDED = [file for file in FILES if not file.stem.startswith("rendered")]
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
 def test_it_maps_the_first_drive_and_adapts_to_the_last_one_before_the_test(file):
     data = load_settings(Experiment, file).data
     drives = sorted({name.split("/")[0] for name in (*data.train, *data.test)})
@@ -68,8 +78,21 @@ def test_images_are_prepared_as_their_data_set_needs(name, layout):
 
 
 def test_eight_candidates_are_judged_on_sthereo_alone():
-    assert {file.stem: load_settings(Experiment, file).retrieval.candidates for file in FILES} == {
+    assert {file.stem: load_settings(Experiment, file).retrieval.candidates for file in RECORDED} == {
         "ms2-campus": 1,
         "own-robot": 1,
         "sthereo-valley": 8,
     }
+
+
+@pytest.mark.parametrize("family", ["city", "valley"])
+def test_rendered_worlds_are_treated_alike(family):
+    campus, other = experiment("rendered-campus"), experiment(f"rendered-{family}")
+    data = campus.data.model_copy(update={"root": f"data/rendered-{family}"})
+    assert other == campus.model_copy(update={"name": f"rendered-{family}", "data": data})
+
+
+def test_rendered_nights_are_asked_about_and_their_weather_is_not_trained_on():
+    data = experiment("rendered-city").data
+    assert data.test == ("night/left",)
+    assert {name.split("/")[0] for name in data.train} == {"noon", "dusk", "rain"}

@@ -1,5 +1,6 @@
 """`tmapr train` on a folder of made-up images, and the head in every command after it."""
 
+import json
 import os
 import re
 import shutil
@@ -121,10 +122,64 @@ def test_the_budget_comes_first_and_the_outcome_last(copied, capsys):
     assert command("train", "street.toml", "--set", "training.epochs=3", "--device", "cpu") == 0
     remark, budget, outcome = capsys.readouterr().out.splitlines()
     assert remark.startswith("noon: too short for 120 frames")
-    assert budget.startswith(
-        "27 frames to train on, 3 to validate: 3 epochs, 2 of them done, of 1 steps for a head of "
+    assert budget == (
+        "27 frames to train on, 3 to validate: 3 epochs, 2 of them done, of 1 steps for 347524 weights"
+        " (apr on frozen encoder)"
     )
-    assert re.match(r"best epoch \d of 3: validation error [\d.]+ m in the median, .* head: runs/street/apr/0", outcome)
+    assert re.match(
+        r"best epoch \d of 3: validation error [\d.]+ m in the median, .* lies in runs/street/apr/0", outcome
+    )
+
+
+def test_a_learning_curve_lies_beside_the_epochs(street):
+    drawn = (street / "apr/curve.svg").read_text()
+    assert drawn.startswith("<svg")
+    assert "street: apr" in drawn
+
+
+def test_two_processes_train_by_the_same_command(copied):
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "tmapr"]
+    shutil.rmtree(copied / "apr")
+    shutil.rmtree(copied / "cache")
+    done = subprocess.run(
+        [*launch, "train", "street.toml", "--device", "cpu"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("best epoch ") == 1
+    assert read(copied / "apr" / (copied / "apr/best").read_text().strip() / "head.safetensors").card.apr is not None
+
+
+@pytest.mark.parametrize("model", ["atloc", "robustloc", "thermalloc"])
+def test_a_baseline_is_trained_and_resumed_by_the_same_command(copied, capsys, model):
+    options = ["street.toml", "--model", model, "--device", "cpu", "--set", "perception.size=[64, 64]"]
+    options += ["--set", "baselines.robustloc.size=32", "--set", "baselines.robustloc.spacing=1"]
+    assert command("train", *options, "--set", "training.epochs=1") == 0
+    assert "weights (" in capsys.readouterr().out
+    assert command("train", *options) == 0
+    assert "2 epochs, 1 of them done" in capsys.readouterr().out
+    assert command("train", *options) == 0
+    assert capsys.readouterr().out.startswith("already trained: best epoch ")
+    trained = copied / "baselines" / model
+    assert (trained / (trained / "best").read_text().strip() / "model.safetensors").is_file()
+    said = refusal(capsys, "train", *options, "--set", f"baselines.{model}.rotation=planar")
+    assert f"was trained with baselines.{model}.rotation = log-quaternion (now planar)" in said
+
+
+def test_first_weights_that_are_no_trunk_s_are_refused_in_one_line(copied, capsys):
+    shutil.rmtree(copied / "cache")
+    (copied / "odd.pth").write_bytes(b"odd")
+    said = refusal(
+        capsys, "train", "street.toml", "--model", "atloc", "--set", f"baselines.atloc.weights={copied}/odd.pth"
+    )
+    assert "odd.pth: is not a whole PyTorch file" in said or "odd.pth: is damaged" in said
+
+
+def test_tokens_on_the_fly_teach_as_kept_ones_do(copied):
+    shutil.rmtree(copied / "apr")
+    assert command("train", "street.toml", "--quiet", "--device", "cpu", "--set", "training.cached=false") == 0
+    assert (copied / "cache/pictures/noon/index.npz").exists()
+    record = json.loads((copied / "apr/000002/training.json").read_text())
+    assert record["training"]["cached"] is False
 
 
 def test_changed_settings_are_refused_with_the_key_and_the_way_out(street, capsys):
@@ -178,3 +233,16 @@ def test_without_torch_one_line_says_what_to_install(street):
     program += "from tmapr.cli.main import run; run()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=os.environ)
     assert (done.returncode, done.stderr) == (2, "tmapr: this needs torch; run: pip install 'tmapr[train]'\n")
+
+
+def test_a_descriptor_is_trained_by_the_same_command(copied, capsys):
+    options = ["street.toml", "--model", "descriptor", "--device", "cpu"]
+    said = refusal(capsys, "train", *options)
+    assert "data.train names one traverse, 'noon'" in said
+    write_drive(copied.parents[1] / "data/dusk", NOON, seed=3)
+    options += ["--set", 'data.train=["noon", "dusk"]', "--set", "metric.steps=2", "--set", "metric.pairs=8"]
+    assert command("train", *options) == 0
+    told = capsys.readouterr().out
+    assert "step 0: as it is now; R@1 " in told
+    assert "the shipped head is trained" in told
+    assert ("no better than before" in told) != ("[perception]" in told)

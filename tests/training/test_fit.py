@@ -19,10 +19,13 @@ from tmapr.perception.card import AprShape, Card, EfficientNet, Vit
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.settings import OWN, Perception
 from tmapr.perception.weights import read
-from tmapr.training.batches import Examples
 from tmapr.training.checkpoints import Checkpoints, Epoch, best, finished
 from tmapr.training.course import Course
-from tmapr.training.fit import Learner, fit, learning_rate
+from tmapr.training.examples import Examples
+from tmapr.training.feeds import KeptTokens
+from tmapr.training.fit import Learner, fit
+from tmapr.training.store import Store
+from tmapr.training.subjects import PoseHead
 
 GRID, CHANNELS, SCALE = (2, 3), 8, 40.0
 SHAPE = AprShape(channels=CHANNELS, layers=1, heads=2, hidden=32, center=(500.0, -20.0), scale=SCALE)
@@ -30,15 +33,25 @@ SETTINGS = Training(epochs=4, batch=8, learning_rate=1e-3)
 QUICK = Training(learning_rate=1e-2, dropout=0.0, decay_every=40)
 
 
-def examples(count, seed=1):
+FEED = KeptTokens(GRID, 1, torch.device("cpu"))
+
+
+def examples(count, seed=1, headings=None):
     rng = np.random.default_rng(seed)
     tokens = rng.normal(size=(count, GRID[0] * GRID[1], CHANNELS)).astype(np.float16)
     positions = np.array(SHAPE.center) + rng.uniform(-SCALE, SCALE, (count, 2))
-    return Examples(tokens, positions, rng.uniform(-np.pi, np.pi, count), GRID)
+    drawn = rng.uniform(-np.pi, np.pi, count)
+    numbers = np.arange(count)
+    given = drawn if headings is None else headings
+    return Examples(Store([tokens]), numbers, numbers, np.zeros(count, dtype=int), positions, given)
 
 
 def course(settings=SETTINGS, count=16, shape=SHAPE):
-    return Course(settings, examples(count), examples(9, seed=2), Card(apr=shape))
+    return Course(settings, PoseHead(Card(apr=shape), settings), FEED, examples(count), examples(9, seed=2))
+
+
+def new_learner(settings):
+    return Learner(PoseHead(Card(apr=SHAPE), settings), settings, FEED)
 
 
 def checkpoints(folder, settings=SETTINGS, **changes):
@@ -56,7 +69,7 @@ def files(folder):
 
 
 def test_the_head_learns_eight_frames_to_a_centimetre():
-    learner, given = Learner(SHAPE, QUICK), examples(8)
+    learner, given = new_learner(QUICK), examples(8)
     for epoch in range(1, 350):
         learner.learn(given, epoch)
     assert learner.errors(given).max() < 0.01
@@ -64,16 +77,14 @@ def test_the_head_learns_eight_frames_to_a_centimetre():
 
 def test_headings_on_both_sides_of_pi_are_learned():
     angles = np.array([np.pi - 0.02, -np.pi + 0.02] * 4)
-    given = examples(8)
-    given = Examples(given.tokens, given.positions, angles, GRID)
-    learner = Learner(SHAPE, QUICK)
+    given = examples(8, headings=angles)
+    learner = new_learner(QUICK)
     assert learner.learn(given, 1) > 100 * min(learner.learn(given, epoch) for epoch in range(2, 100))
 
 
 def test_frames_without_heading_teach_their_position():
-    given = examples(8)
-    given = Examples(given.tokens, given.positions, np.full(8, np.nan), GRID)
-    learner = Learner(SHAPE, QUICK)
+    given = examples(8, headings=np.full(8, np.nan))
+    learner = new_learner(QUICK)
     before = learner.errors(given).mean()
     for epoch in range(1, 60):
         learner.learn(given, epoch)
@@ -81,51 +92,49 @@ def test_frames_without_heading_teach_their_position():
 
 
 def test_errors_are_metres_between_the_head_s_and_the_recorded_position():
-    learner, given = Learner(SHAPE, SETTINGS), examples(3)
+    learner, given = new_learner(SETTINGS), examples(3)
     with torch.no_grad():
-        learner.head.position.weight.zero_()
-        learner.head.position.bias.copy_(torch.tensor([0.5, -0.25]))
+        learner.network.head.position.weight.zero_()
+        learner.network.head.position.bias.copy_(torch.tensor([0.5, -0.25]))
     said = np.array(SHAPE.center) + SCALE * np.array([0.5, -0.25])
     np.testing.assert_allclose(learner.errors(given), np.linalg.norm(said - given.positions, axis=1))
 
 
 def test_dropout_does_not_touch_the_errors():
-    learner, given = Learner(SHAPE, SETTINGS.model_copy(update={"dropout": 0.5})), examples(9)
+    learner, given = new_learner(SETTINGS.model_copy(update={"dropout": 0.5})), examples(9)
     learner.learn(given, 1)
     np.testing.assert_array_equal(learner.errors(given), learner.errors(given))
 
 
 def test_every_epoch_drops_other_activations():
-    one, first, second = examples(1), Learner(SHAPE, SETTINGS), Learner(SHAPE, SETTINGS)
+    one, first, second = examples(1), new_learner(SETTINGS), new_learner(SETTINGS)
     first.learn(one, 1)
     second.learn(one, 2)
-    assert not torch.equal(first.head.position.weight, second.head.position.weight)
+    assert not torch.equal(first.network.head.position.weight, second.network.head.position.weight)
 
 
 def test_weights_decay_apart_from_the_gradient():
-    plain, decayed = (
-        Learner(SHAPE, Training(weight_decay=decay, learning_rate=0.1, dropout=0.0)) for decay in (0.0, 0.5)
-    )
-    before = plain.head.shared[0].weight.detach().clone()
+    plain, decayed = (new_learner(Training(weight_decay=decay, learning_rate=0.1, dropout=0.0)) for decay in (0.0, 0.5))
+    before = plain.network.head.shared[0].weight.detach().clone()
     plain.learn(examples(8), 1)
     decayed.learn(examples(8), 1)
-    difference = (plain.head.shared[0].weight - decayed.head.shared[0].weight).detach()
+    difference = (plain.network.head.shared[0].weight - decayed.network.head.shared[0].weight).detach()
     torch.testing.assert_close(difference, 0.1 * 0.5 * before, atol=1e-6, rtol=1e-4)
 
 
 def test_the_loss_of_an_epoch_is_the_mean_over_frames_and_not_over_batches():
     still = {"learning_rate": 1e-12, "dropout": 0.0}
-    losses = [Learner(SHAPE, Training(batch=size, **still)).learn(examples(9), 1) for size in (8, 9)]
+    losses = [new_learner(Training(batch=size, **still)).learn(examples(9), 1) for size in (8, 9)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_the_rate_falls_to_seven_tenths_every_three_epochs():
-    rates = [learning_rate(Training(), epoch) for epoch in range(1, 8)]
+    rates = [PoseHead(Card(apr=SHAPE), Training()).rate(epoch) for epoch in range(1, 8)]
     assert rates == pytest.approx([1e-4] * 3 + [0.7e-4] * 3 + [0.49e-4])
 
 
 def test_the_optimizer_has_the_rate_of_its_epoch():
-    learner = Learner(SHAPE, SETTINGS)
+    learner = new_learner(SETTINGS)
     learner.learn(examples(8), 4)
     assert [group["lr"] for group in learner.optimizer.param_groups] == pytest.approx([0.7e-3])
 
@@ -137,7 +146,7 @@ def test_training_leaves_torch_s_generator_as_it_was(tmp_path):
 
 
 def test_another_seed_gives_other_weights():
-    first, second = (Learner(SHAPE, Training(seed=seed)).head.position.weight for seed in (0, 1))
+    first, second = (new_learner(Training(seed=seed)).network.head.position.weight for seed in (0, 1))
     assert not torch.equal(first, second)
 
 
@@ -304,7 +313,7 @@ def test_a_damaged_head_is_refused_with_the_way_out(tmp_path):
 def test_other_positions_are_refused(tmp_path):
     next(fit(course(), checkpoints(tmp_path)))
     elsewhere = SHAPE.model_copy(update={"center": (0.0, 0.0)})
-    with pytest.raises(InputError, match=r"positions, or the encoder's tokens, have changed .*; remove"):
+    with pytest.raises(InputError, match=r"the positions have changed .*; remove"):
         next(fit(course(shape=elsewhere), checkpoints(tmp_path)))
 
 
@@ -334,7 +343,7 @@ def test_a_last_that_names_no_epoch_is_refused(tmp_path):
 
 
 def test_a_training_that_diverges_says_so(tmp_path):
-    with pytest.raises(InputError, match=r"^training\.learning_rate = 1e\+30: epoch \d+ diverged; lower it$"):
+    with pytest.raises(InputError, match=r"^learning_rate = 1e\+30: epoch \d+ diverged; lower it$"):
         trained(tmp_path, SETTINGS.model_copy(update={"learning_rate": 1e30}))
 
 

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 import torch
 
+from tmapr.experiment import Contrast
 from tmapr.perception.pooling import GridPooling, Joined
 from tmapr.perception.salad import Salad
-from tmapr.training.metric import Frames, Partners, Recipe, contrast, different, train
+from tmapr.training.metric import Frames, Partners, contrast, described, different, train
 
 GRID, CHANNELS = (4, 4), 16
 PATCHES = GRID[0] * GRID[1]
 PLACES, SPACING = 12, 20.0
 DEVIATION = 10.0
-SMALL = Recipe(steps=40, sites=2, pairs=12, rate=1e-2, weight=1.0)
+SMALL = Contrast(steps=40, sites=2, pairs=12, rate=1e-2, weight=1.0)
 PLAIN = GridPooling(CHANNELS)
 
 
@@ -153,6 +154,35 @@ def test_every_frame_with_a_partner_is_drawn_from_either_traverse(rng):
     assert set(one) == set(other) == set(range(2 * PLACES))
 
 
+def test_frames_with_a_partner_are_those_that_can_be_drawn(rng):
+    frames = scattered(rng, sites=2)
+    partners = Partners(frames, near=2.0)
+    drawn = np.unique(np.concatenate([partners.drawn(2, 500, rng) for _ in range(10)], axis=1))
+    np.testing.assert_array_equal(partners.frames, drawn)
+    assert len(drawn) < len(frames.positions)
+
+
+def test_a_long_traverse_has_the_partners_that_a_loop_over_its_frames_finds(rng):
+    frames = scattered(rng, sites=1, laps=2, count=300)
+    pairs = set()
+    for one in range(len(frames.positions)):
+        distances = np.linalg.norm(frames.positions - frames.positions[one], axis=1)
+        turned = np.cos(frames.headings - frames.headings[one]) < 0.9
+        distances[turned | (frames.traverses == frames.traverses[one])] = np.inf
+        if distances.min() < 1.0:
+            pairs |= {one, int(distances.argmin())}
+    assert Partners(frames, near=1.0).frames.tolist() == sorted(pairs)
+
+
+def test_a_frame_of_unknown_heading_may_look_any_way(rng):
+    frames = weathered(rng, sites=1, laps=2)
+    ahead, back = np.zeros(PLACES), np.full(PLACES, np.pi)
+    with pytest.raises(ValueError, match="that look the same way"):
+        Partners(replace(frames, headings=np.concatenate([ahead, back])), near=3.0)
+    unknown = replace(frames, headings=np.concatenate([ahead, np.full(PLACES, np.nan)]))
+    assert len(Partners(unknown, near=3.0).frames) == 2 * PLACES
+
+
 def test_a_batch_takes_its_pairs_from_as_many_sites_as_it_is_told(rng):
     frames = scattered(rng, sites=5)
     one, _ = Partners(frames, near=6.0).drawn(3, 20, rng)
@@ -207,6 +237,38 @@ def test_the_seed_alone_determines_the_weights(rng):
 def test_steps_are_counted_from_one(rng):
     recipe = SMALL.model_copy(update={"steps": 3})
     assert [step for step, _ in train(new_head(), PLAIN, weathered(rng, sites=2), recipe)] == [1, 2, 3]
+
+
+def test_partners_that_are_known_need_not_be_found_again(rng):
+    frames, recipe = weathered(rng, sites=2), SMALL.model_copy(update={"steps": 3})
+    known = Partners(frames, recipe.near)
+    lonely = replace(frames, positions=1e3 * rng.normal(size=frames.positions.shape))
+    assert len(list(train(new_head(), PLAIN, lonely, recipe, known))) == 3
+
+
+def test_a_head_alone_learns_as_beside_a_descriptor_that_says_nothing(rng):
+    frames, recipe = weathered(rng, sites=2), SMALL.model_copy(update={"steps": 3})
+
+    def losses(plain):
+        torch.manual_seed(recipe.seed)
+        return [loss for _, loss in train(new_head(), plain, frames, recipe)]
+
+    np.testing.assert_allclose(losses(None), losses(Silent()), rtol=1e-5)
+
+
+class Silent(torch.nn.Module):
+    """A descriptor that is zero."""
+
+    dim = 1
+
+    def forward(self, features):
+        return torch.zeros(len(features.tokens), 1)
+
+
+def test_frames_are_described_in_batches_without_a_seam(rng):
+    frames = scattered(rng, sites=1, laps=2, count=300)
+    whole = PLAIN(frames.features(np.arange(600)))
+    torch.testing.assert_close(described(frames, PLAIN), whole)
 
 
 def test_a_site_smaller_than_the_distance_apart_teaches_nothing(rng):

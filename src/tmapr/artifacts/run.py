@@ -47,7 +47,7 @@ class RunFolder:
 
     @property
     def apr(self) -> Path:
-        """What training keeps: the folders of its best and its last epoch, files that name them, and tokens."""
+        """What training keeps: the folders of its best and its last epoch, and files that name them."""
         return self.path / "apr"
 
     @property
@@ -61,9 +61,13 @@ class RunFolder:
             raise InputError(f"{named}: names no epoch that is there; remove {self.apr} and run `tmapr train` again")
         return head
 
-    def tokens(self, sequence: str) -> Path:
-        """A sequence's tokens, which the pose head is trained on."""
-        return self.apr / "tokens" / f"{_file_name(sequence)}.npz"
+    def model(self, name: str) -> Path:
+        """What training a network keeps."""
+        return self.apr if name == "apr" else self.path / "baselines" / name
+
+    def cache(self, kind: str, sequence: str) -> Path:
+        """What networks are trained on, a folder for each sequence; may be removed at any time."""
+        return self.path / "cache" / kind / _file_name(sequence)
 
     def percepts(self, sequence: str) -> Path:
         """A sequence's percept cache."""

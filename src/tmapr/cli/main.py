@@ -6,6 +6,7 @@ import sys
 import typer
 
 from tmapr.cli.check import check
+from tmapr.cli.compare import compare
 from tmapr.cli.config import config
 from tmapr.cli.demo import demo
 from tmapr.cli.evaluate import evaluate
@@ -35,6 +36,7 @@ app.command("map")(map_reference)
 app.command("run")(run_verb)
 app.command()(evaluate)
 app.command()(report)
+app.command()(compare)
 app.command()(config)
 app.command()(preview)
 app.add_typer(weights, name="weights")

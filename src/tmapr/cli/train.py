@@ -1,4 +1,4 @@
-"""`tmapr train`: the pose head, from the images of data.train."""
+"""`tmapr train`: the pose head, or a network to compare it with, from the images of data.train."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,38 +10,77 @@ from tmapr.cli.options import ExperimentFile, Overrides, Quiet, RunOption, locat
 
 if TYPE_CHECKING:
     from tmapr.artifacts.run import RunFolder
-    from tmapr.training.checkpoints import Epoch, History
+    from tmapr.experiment import Experiment
+    from tmapr.training.checkpoints import Checkpoints, Epoch, History
     from tmapr.training.course import Course
+    from tmapr.training.team import Team
+
+
+Model = Literal["apr", "atloc", "robustloc", "thermalloc", "descriptor"]
 
 
 def train(
     experiment: ExperimentFile,
-    model: Annotated[Literal["apr"], typer.Option(help="what to train: apr, the pose head")] = "apr",  # noqa: ARG001
+    model: Annotated[
+        Model,
+        typer.Option(help="apr: the pose head; descriptor: its SALAD head; the others: baselines to compare with"),
+    ] = "apr",
     device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="where to encode and train")] = "auto",
     overrides: Overrides = None,
     run: RunOption = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train the pose head; if interrupted, the same command goes on from the last complete epoch."""
+    """Train a network on data.train; if interrupted, the same command goes on from the last complete epoch.
+
+    On several GPUs, or as several processes: torchrun --nproc-per-node N -m tmapr train …
+    """
     settings, folder = located(experiment, overrides or [], run)
     with needs("train"):
         from tmapr.perception.network import chosen_device
-        from tmapr.training.checkpoints import Checkpoints, finished
-        from tmapr.training.course import plan, trainable
-        from tmapr.training.fit import fit
-        from tmapr.training.tokens import Tokenizer
-    chosen, settings = chosen_device(device), trainable(settings)
-    checkpoints = Checkpoints(settings, folder)
+        from tmapr.training.course import trainable
+        from tmapr.training.descriptor import train_descriptor
+        from tmapr.training.team import gathered
+    if model == "descriptor":
+        for news in train_descriptor(settings, folder, chosen_device(device), watching("encoding", quiet)):
+            _tell(news.told, quiet)
+        return
+    settings = trainable(settings)
+    with gathered(chosen_device(device)) as (team, chosen):
+        trained(settings, folder, model, folder, chosen, quiet or not team.leads, team)
+
+
+def trained(
+    settings: "Experiment",
+    folder: "RunFolder",
+    model: str,
+    caches: "RunFolder",
+    device: str,
+    quiet: bool,
+    team: "Team | None" = None,
+) -> None:
+    """Train a model in a run folder, with examples that are kept in that or in another."""
+    from tmapr.artifacts.atomic import write_text
+    from tmapr.reports.curve import curve
+    from tmapr.training.checkpoints import Checkpoints, finished
+    from tmapr.training.course import Material, plan
+    from tmapr.training.fit import fit
+    from tmapr.training.team import Team
+
+    team = team or Team()
+    checkpoints = Checkpoints(settings, folder, model)
     done = checkpoints.history()
     if finished(done, settings.training):
-        _tell(f"already trained: {_outcome(done, folder)}", quiet)
+        _tell(f"already trained: {_outcome(done, checkpoints)}", quiet)
         return
-    course = plan(settings, Tokenizer(settings, folder, chosen, watching("encoding", quiet)))
+    with team.leading():
+        course = plan(settings, model, Material(settings, model, caches, device, watching("encoding", quiet)))
     _tell("\n".join([*course.remarks, _budget(course, len(done))]), quiet)
     with _bar(course, len(done), quiet) as bar:
-        for epoch in fit(course, checkpoints, chosen, bar.stepped):
+        for epoch in fit(course, checkpoints, device, bar.stepped, team):
             bar.ended(epoch)
-    _tell(_outcome(checkpoints.history(), folder) + _older(folder), quiet)
+            if team.leads:
+                write_text(checkpoints.folder / "curve.svg", curve(checkpoints.history(), f"{settings.name}: {model}"))
+    _tell(_outcome(checkpoints.history(), checkpoints) + _older(folder, model), quiet)
 
 
 def _tell(text: str, quiet: bool) -> None:
@@ -53,23 +92,25 @@ def _budget(course: "Course", done: int) -> str:
     epochs = f"{course.settings.epochs} epochs" + (f", {done} of them done," if done else "")
     return (
         f"{len(course.train)} frames to train on, {len(course.validation)} to validate: {epochs} of {course.steps}"
-        f" steps for a head of {course.weights} weights"
+        f" steps for {course.weights} weights ({course.subject.name} on {course.subject.described})"
     )
 
 
-def _outcome(history: "History", folder: "RunFolder") -> str:
+def _outcome(history: "History", checkpoints: "Checkpoints") -> str:
     """The best epoch, how good it is and where it lies."""
     from tmapr.training.checkpoints import best
 
     chosen = best(history)
     return (
         f"best epoch {chosen.number} of {len(history)}: validation error {chosen.median:.2f} m in the median,"
-        f" {chosen.mean:.2f} m in the mean; the head: {folder.trained_head}"
+        f" {chosen.mean:.2f} m in the mean; it lies in {checkpoints.folder}/{chosen.number:06d}"
     )
 
 
-def _older(folder: "RunFolder") -> str:
+def _older(folder: "RunFolder", model: str) -> str:
     """What may have been made before the head was there, and is refused with it."""
+    if model != "apr":
+        return ""
     older = [str(path) for path in (folder.map, folder.percepts("any").parent) if path.exists()]
     return f"; {' and '.join(older)} may be older: `tmapr map` and `run` say so, then remove them" if older else ""
 

@@ -67,11 +67,9 @@ class Checkpoint:
 
 def read(path: Path) -> Checkpoint:
     """Recognise and read a file; anything unknown, damaged or not quite fitting is refused with what is wrong."""
-    if not path.is_file():
-        raise InputError(f"{path}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
-    if path.suffix == ".safetensors" and path.with_suffix(".json").exists():
+    if path.suffix == ".safetensors" and path.is_file() and path.with_suffix(".json").exists():
         return _ours(path)
-    content = _safetensors(path) if path.suffix == ".safetensors" else _pickled(path)
+    content = content_of(path)
     found = recognise(content)
     if found is None:
         keys = ", ".join(repr(key) for key in list(content)[:4]) or "nothing"
@@ -81,6 +79,13 @@ def read(path: Path) -> Checkpoint:
     encoder = trimmed(found.encoder) if found.layout is Layout.EFFICIENTNET and found.encoder else found.encoder
     parts = {"encoder": encoder, "salad": found.salad}
     return _checked(path, found.layout, _described(path, found), {n: part for n, part in parts.items() if part})
+
+
+def content_of(path: Path) -> Mapping[str, Any]:
+    """What a safetensors or PyTorch file holds by name; nothing in it is executed."""
+    if not path.is_file():
+        raise InputError(f"{path}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
+    return _safetensors(path) if path.suffix == ".safetensors" else _pickled(path)
 
 
 def save(path: Path, card: Card, parts: Mapping[str, nn.Module]) -> None:
@@ -130,11 +135,12 @@ def _checked(path: Path, layout: Layout, card: Card, tensors: Mapping[str, Tenso
         except ValueError as error:  # widths that do not go together
             raise InputError(f"{path.with_suffix('.json')}: describes no {part} that can be built ({error})") from None
         if module:
-            _refuse_misfits(path, module, tensors.get(part, {}))
+            refuse_misfits(path, module, tensors.get(part, {}))
     return Checkpoint(path, layout, card, tensors)
 
 
-def _refuse_misfits(path: Path, module: nn.Module, tensors: Tensors) -> None:
+def refuse_misfits(path: Path, module: nn.Module, tensors: Tensors) -> None:
+    """Refuse a file whose tensors are not the module's by name, shape and kind, or hold what is no number."""
     wanted = {name: tuple(value.shape) for name, value in module.state_dict().items()}
     missing, unknown = [n for n in wanted if n not in tensors], [n for n in tensors if n not in wanted]
     if missing:

@@ -1,49 +1,76 @@
-"""A training before it starts: which frames train, which validate, and the head that suits them."""
+"""A training before it starts: which frames train, which validate, and the network that suits them."""
 
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-import torch
-
-from tmapr.artifacts.run import is_trained_head
+from tmapr.artifacts.run import RunFolder, is_trained_head
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, Training
-from tmapr.perception.apr import AprHead
-from tmapr.perception.card import AprShape, Card
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.settings import OWN
-from tmapr.training.batches import Examples, divide, joined
-from tmapr.training.tokens import Tokenizer
+from tmapr.system import Watch
+from tmapr.training.cache import Cache, Kept, Pictures, Tokens
+from tmapr.training.examples import Examples, divide, joined
+from tmapr.training.eyes import Eyes
+from tmapr.training.feeds import EncodedPictures, Feed, Images, KeptTokens, number_type
+from tmapr.training.subjects import Subject, chosen, regressing, takes_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """All that a training depends on; `remarks` are what a user should know of the division, one line each."""
+    """All that a training depends on; `remarks` are what a user should know of it, one line each."""
 
     settings: Training
+    subject: Subject
+    feed: Feed
     train: Examples
     validation: Examples
-    card: Card
     remarks: tuple[str, ...] = ()
-
-    @property
-    def shape(self) -> AprShape:
-        """The head's widths and coordinates."""
-        if self.card.apr is None:
-            raise ValueError("a course trains a pose head, and the card describes none")
-        return self.card.apr
 
     @property
     def steps(self) -> int:
         """Steps of an epoch."""
-        return ceil(len(self.train) / self.settings.batch)
+        frames = regressing(self.subject.outline()).clip.frames
+        return ceil(ceil(len(self.train) / frames) / self.settings.clips(frames))
 
     @property
     def weights(self) -> int:
         """How many numbers are trained."""
-        with torch.device("meta"):
-            return sum(weight.numel() for weight in new_head(self.shape, dropout=0.0).parameters())
+        return sum(weight.numel() for weight in self.subject.outline().parameters())
+
+
+class Material:
+    """What a model is trained on and asked about: examples by a sequence's name, and the feed that reads them."""
+
+    def __init__(
+        self, experiment: Experiment, model: str, folder: RunFolder, device: str = "cpu", watch: Watch = iter
+    ) -> None:
+        training, kind = experiment.training, number_type(experiment.training)
+        self.eyes = eyes = Eyes(experiment.perception, training, device)
+        kept: tuple[Kept, Kept] = (Pictures(), Pictures())
+        self.feed: Feed
+        if not takes_tokens(experiment, model):
+            self.feed = Images(training.augmentation, eyes.device, kind)
+        elif training.cached:
+            kept = (Tokens(eyes, training.augmentation, training.variants), Tokens(eyes))
+            self.feed = KeptTokens(eyes.grid, training.variants, eyes.device, kind)
+        else:
+            self.feed = EncodedPictures(eyes, training.augmentation, kind)
+        self._varied, self._plain = (Cache(experiment, folder, eyes, each, watch) for each in kept)
+
+    def training(self, name: str) -> Examples:
+        """A sequence to learn from, in all versions that the settings ask for."""
+        return self._varied.examples(name)
+
+    def recorded(self, name: str) -> Examples:
+        """A sequence as it was recorded, to ask about."""
+        return self._plain.examples(name)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What happened to kept examples."""
+        return self._varied.remarks + self._plain.remarks
 
 
 def trainable(experiment: Experiment) -> Experiment:
@@ -55,9 +82,7 @@ def trainable(experiment: Experiment) -> Experiment:
     if shared:
         raise InputError(f"data.train and data.validation share {shared[0]!r}; what was trained on validates nothing")
     if encoder == OWN:
-        raise InputError(
-            'perception.encoder is "own": a pose head is trained on images, and there is nothing to encode'
-        )
+        raise InputError('perception.encoder is "own": networks are trained on images, and there is nothing to encode')
     if experiment.perception.is_exported:
         raise InputError(f"perception.encoder = {encoder!r} gives no tokens; name the checkpoint it was exported from")
     if named and not is_trained_head(Path(named)):
@@ -65,38 +90,26 @@ def trainable(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"perception": experiment.perception.model_copy(update={"apr": None})})
 
 
-def plan(experiment: Experiment, tokenizer: Tokenizer) -> Course:
-    """Encode what is not encoded yet, divide it and choose the head."""
+def plan(experiment: Experiment, model: str, material: Material) -> Course:
+    """Encode what is not encoded yet, divide it and choose the network."""
     settings, data = experiment.training, experiment.data
     train, validation, remarks = [], [], []
-    parts = {name: tokenizer.tokens(name) for name in data.train}
-    for name, part in parts.items():
+    for name in data.train:
+        part = material.training(name)
         if data.validation:
-            train.append(part.examples)
+            train.append(part)
             continue
-        division = divide(part.rows, settings.held_out, settings.guard)
-        train.append(part.examples.take(division.train))
-        validation.append(part.examples.take(division.validation))
+        division = divide(part.numbers, settings.held_out, settings.guard)
+        train.append(part.take(division.train))
+        validation.append(part.take(division.validation))
         if not division.guarded:
             remarks.append(
                 f"{name}: too short for {settings.guard} frames between training and validation; none is left out"
             )
-    validation += [tokenizer.tokens(name).examples for name in data.validation]
-    examples, first = joined(train), parts[data.train[0]]
+    validation += [material.recorded(name) for name in data.validation]
+    examples = joined(train)
     if not len(examples):
         raise InputError("data.train: no frame is left to train on; record more, or name data.validation")
-    shape = settings.head_for(first.encoder, Normaliser.of(examples.positions))
-    _refuse_widths(shape)
-    return Course(settings, examples, joined(validation), Card(apr=shape, sources=first.card.sources), tuple(remarks))
-
-
-def _refuse_widths(shape: AprShape) -> None:
-    try:
-        new_head(shape, dropout=0.0)
-    except ValueError as error:
-        raise InputError(f"training: {error}") from None
-
-
-def new_head(shape: AprShape, dropout: float) -> AprHead:
-    """A head of that shape with weights drawn by torch's generator."""
-    return AprHead(**shape.model_dump(exclude={"center", "scale"}), dropout=dropout)
+    subject = chosen(experiment, model, material.eyes.card, Normaliser.of(examples.positions))
+    told = (*material.remarks, *remarks)
+    return Course(settings, subject, material.feed, examples, joined(validation), told)

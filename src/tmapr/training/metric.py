@@ -10,44 +10,60 @@ disturbed: without that it masters the worlds it is shown and forgets real ones.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from tmapr.config import Settings
+from tmapr.experiment import Contrast
 from tmapr.perception.encoder import Features
 from tmapr.perception.pooling import Descriptor
 from tmapr.perception.salad import Salad
 
 _SAMPLED = 100  # every so manieth frame tells how much a channel varies
+_BATCH = 256  # frames described, or compared with a traverse, at once
 _SAME_WAY = 0.9
 """Cosine of the largest difference between the headings of two frames that show one place."""
 
 
-class Recipe(Settings):
-    """Every number of the training."""
+@runtime_checkable
+class Traverses(Protocol):
+    """Frames of many traverses as the frozen encoder sees them; a site's traverses share its coordinates.
 
-    steps: int = Field(2000, gt=0, description="batches")
-    sites: int = Field(4, gt=0, description="sites in a batch")
-    pairs: int = Field(64, gt=1, description="pairs of frames from each site in a batch")
-    rate: float = Field(1e-3, gt=0, description="learning rate of AdamW, falling to 0 along a cosine")
-    weight_decay: float = Field(1e-2, ge=0, description="of AdamW")
-    temperature: float = Field(0.07, gt=0, description="similarities are divided by it")
-    weight: float = Field(0.5, gt=0, description="of the head beside the plain descriptor, which has 1")
-    near: float = Field(3.0, gt=0, description="metres: frames of two traverses this close are of one place")
-    apart: float = Field(15.0, gt=0, description="metres: frames of one site this far apart are of different places")
-    token_dropout: float = Field(0.25, ge=0, lt=1, description="share of an image's tokens that the head does not see")
-    feature_noise: float = Field(0.2, ge=0, description="on a token's channels, in their own deviations")
-    seed: int = Field(0, description="of weights and batches")
+    A heading that nobody knows is NaN: such a frame may look any way.
+    """
+
+    @property
+    def positions(self) -> Float[np.ndarray, "frames 2"]:
+        """Metres."""
+        ...
+
+    @property
+    def headings(self) -> Float[np.ndarray, " frames"]:
+        """Radians."""
+        ...
+
+    @property
+    def traverses(self) -> Int[np.ndarray, " frames"]:
+        """The number of each frame's traverse."""
+        ...
+
+    @property
+    def sites(self) -> Int[np.ndarray, " frames"]:
+        """The number of each frame's site."""
+        ...
+
+    def features(self, rows: Int[np.ndarray, " n"]) -> Features:
+        """The encoder's pass over these frames, in float32 on the training's device."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Frames of many traverses as the frozen encoder sees them; a site's traverses share its coordinates."""
+    """Traverses whose tokens lie in memory."""
 
     tokens: Float[Tensor, "frames patches channels"]
     summaries: Float[Tensor, "frames channels"]
@@ -66,7 +82,7 @@ class Frames:
 class Partners:
     """Draws pairs: a frame of any traverse, and the nearest of another traverse of its site, looking the same way."""
 
-    def __init__(self, frames: Frames, near: float) -> None:
+    def __init__(self, frames: Traverses, near: float) -> None:
         self._pairs: dict[int, Int[np.ndarray, "2 pairs"]] = {}
         for site in np.unique(frames.sites).tolist():
             members = [
@@ -78,23 +94,34 @@ class Partners:
         if not self._sites:
             raise ValueError(f"no two traverses of a site have frames within {near} m that look the same way")
 
+    @property
+    def frames(self) -> Int[np.ndarray, " frames"]:
+        """All that have a partner."""
+        return np.unique(np.concatenate(list(self._pairs.values()), axis=1))
+
     def drawn(self, sites: int, pairs: int, rng: np.random.Generator) -> Int[np.ndarray, "2 rows"]:
         """Rows of frames, side by side, of so many sites with so many pairs each."""
         chosen = rng.choice(self._sites, size=sites, replace=len(self._sites) < sites).tolist()
         return np.concatenate([rng.choice(self._pairs[site], size=pairs, axis=1) for site in chosen], axis=1)
 
 
-def train(head: Salad, plain: Descriptor, frames: Frames, recipe: Recipe) -> Iterator[tuple[int, float]]:
-    """Train the head in place, beside the plain descriptor; yields each batch's number, from 1, and its loss."""
-    partners = Partners(frames, recipe.near)
+def train(
+    head: Salad, plain: Descriptor | None, frames: Traverses, recipe: Contrast, partners: Partners | None = None
+) -> Iterator[tuple[int, float]]:
+    """Train the head in place, beside the plain descriptor if there is one; yields each batch's number and its loss.
+
+    Batches are numbered from 1. `partners` are those of the frames, if they are known already.
+    """
+    partners = partners or Partners(frames, recipe.near)
     rng = np.random.default_rng(recipe.seed)
-    spread = frames.tokens[::_SAMPLED].float().flatten(0, 1).std(dim=0)
+    sampled = frames.features(np.arange(0, len(frames.positions), _SAMPLED))
+    spread = sampled.tokens.flatten(0, 1).std(dim=0)
     optimizer = torch.optim.AdamW(head.parameters(), lr=recipe.rate, weight_decay=recipe.weight_decay)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, recipe.steps)
     for step in range(1, recipe.steps + 1):
         head.train()
         rows = partners.drawn(recipe.sites, recipe.pairs, rng)
-        first, second = (_described(head, plain, frames.features(side), spread, recipe) for side in rows)
+        first, second = (_disturbed(head, plain, frames.features(side), spread, recipe) for side in rows)
         unrelated = torch.from_numpy(different(frames, rows[0], rows[1], recipe.apart)).to(first.device)
         loss = contrast(first, second, unrelated, recipe.temperature)
         optimizer.zero_grad(set_to_none=True)
@@ -102,6 +129,13 @@ def train(head: Salad, plain: Descriptor, frames: Frames, recipe: Recipe) -> Ite
         optimizer.step()
         schedule.step()
         yield step, float(loss.detach())
+
+
+def described(frames: Traverses, descriptor: Descriptor) -> Float[Tensor, "frames dim"]:
+    """What a descriptor says of every frame."""
+    rows = np.arange(len(frames.positions))
+    with torch.inference_mode():
+        return torch.cat([descriptor(frames.features(rows[at : at + _BATCH])) for at in range(0, len(rows), _BATCH)])
 
 
 def contrast(
@@ -118,7 +152,7 @@ def contrast(
 
 
 def different(
-    frames: Frames, first: Int[np.ndarray, " n"], second: Int[np.ndarray, " n"], apart: float
+    frames: Traverses, first: Int[np.ndarray, " n"], second: Int[np.ndarray, " n"], apart: float
 ) -> Bool[np.ndarray, "n n"]:
     """Whether the frames of a row and of a column certainly show different places."""
     distances = np.linalg.norm(frames.positions[first][:, None] - frames.positions[second][None], axis=2)
@@ -126,19 +160,22 @@ def different(
 
 
 def _partners(
-    frames: Frames, one: Int[np.ndarray, " n"], other: Int[np.ndarray, " m"], near: float
+    frames: Traverses, one: Int[np.ndarray, " n"], other: Int[np.ndarray, " m"], near: float
 ) -> Int[np.ndarray, "2 pairs"]:
     """Each frame of one traverse with the nearest of the other, if that is near and looks the same way."""
-    distances = np.linalg.norm(frames.positions[one][:, None] - frames.positions[other][None], axis=2)
-    turned = np.cos(frames.headings[one][:, None] - frames.headings[other][None]) < _SAME_WAY
-    distances = np.where(turned, np.inf, distances)
-    best = distances.argmin(axis=1)
-    found = distances[np.arange(len(one)), best] < near
-    return np.stack([one[found], other[best[found]]])
+    pairs = [np.zeros((2, 0), int)]
+    for part in (one[at : at + _BATCH] for at in range(0, len(one), _BATCH)):
+        distances = np.linalg.norm(frames.positions[part][:, None] - frames.positions[other][None], axis=2)
+        turned = np.cos(frames.headings[part][:, None] - frames.headings[other][None]) < _SAME_WAY
+        distances = np.where(turned, np.inf, distances)
+        best = distances.argmin(axis=1)
+        found = distances[np.arange(len(part)), best] < near
+        pairs.append(np.stack([part[found], other[best[found]]]))
+    return np.concatenate(pairs, axis=1)
 
 
-def _described(
-    head: Salad, plain: Descriptor, features: Features, spread: Float[Tensor, " channels"], recipe: Recipe
+def _disturbed(
+    head: Salad, plain: Descriptor | None, features: Features, spread: Float[Tensor, " channels"], recipe: Contrast
 ) -> Float[Tensor, "images dim"]:
     """The joined descriptor; only the head's tokens are disturbed."""
     images, patches, _ = features.tokens.shape
@@ -147,6 +184,8 @@ def _described(
     tokens = torch.take_along_dim(features.tokens, kept[..., None], dim=1)
     tokens = tokens + recipe.feature_noise * spread * torch.randn_like(tokens)
     seen = features._replace(tokens=tokens)
+    if plain is None:
+        return head(seen)
     with torch.no_grad():
         given = plain(features)
     return normalize(torch.cat([given, recipe.weight * head(seen)], dim=1), dim=1)

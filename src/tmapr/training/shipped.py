@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from pydantic import JsonValue
-from torch import Tensor
 
 from tmapr.artifacts.images import read_image
 from tmapr.exceptions import InputError
+from tmapr.experiment import Contrast
 from tmapr.perception.card import Card, Descriptor, SaladShape
 from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
@@ -31,7 +30,7 @@ from tmapr.simulation.streets import FAMILIES
 from tmapr.simulation.traverse import CAMERAS, Traverse
 from tmapr.simulation.weather import named, random_weather
 from tmapr.system import Watch
-from tmapr.training.metric import Frames, Recipe, train
+from tmapr.training.metric import Frames, described, train
 from tmapr.training.rendered import Encode, Pictures, Site, drive
 from tmapr.types import Fault
 
@@ -48,7 +47,7 @@ SHAPE = SaladShape(channels=112, clusters=16, cluster_dim=64, token_dim=64, hidd
 WEIGHT = 0.7
 """Of the head beside the pooling, where it is used; it is trained with more, so that it learns more."""
 
-RECIPE = Recipe(weight=1.0)
+RECIPE = Contrast(weight=1.0)
 PLAIN = Descriptor(parts=("pooling",), weights=(1.0,))
 _BATCH = 256
 _LOOK = 250  # steps
@@ -133,22 +132,16 @@ def _picture(path: Path, size: tuple[int, int]) -> Picture:
 
 def recall(frames: Frames, descriptor: Joined) -> dict[str, float]:
     """R@1 of each family: queries of all weathers but the map's, on the tuning sites."""
-    described = _described(frames, descriptor)
+    vectors = described(frames, descriptor)
     laps = 1 + len(ASKED)
     found: dict[str, list[float]] = {family: [] for family in FAMILIES}
     for site in range(len(TUNING) * len(FAMILIES)):
         mapped = np.flatnonzero(frames.traverses == site * laps)
         asked = np.flatnonzero((frames.sites == site) & (frames.traverses != site * laps))
-        best = mapped[(described[asked] @ described[mapped].T).argmax(dim=1).cpu().numpy()]
+        best = mapped[(vectors[asked] @ vectors[mapped].T).argmax(dim=1).cpu().numpy()]
         near = np.linalg.norm(frames.positions[best] - frames.positions[asked], axis=1) < CORRECT
         found[FAMILIES[site % len(FAMILIES)]].append(float(near.mean()))
     return {family: round(float(np.mean(shares)), 3) for family, shares in found.items()}
-
-
-def _described(frames: Frames, descriptor: Joined) -> Float[Tensor, "frames dim"]:
-    rows = np.arange(len(frames.positions))
-    with torch.inference_mode():
-        return torch.cat([descriptor(frames.features(rows[at : at + _BATCH])) for at in range(0, len(rows), _BATCH)])
 
 
 def make_head(

@@ -1,4 +1,4 @@
-"""Tokens against the perceiver's own, made once; and the course that is planned from them."""
+"""What networks are given against the perceiver's own, made once; and the course that is planned from it."""
 
 import shutil
 
@@ -8,9 +8,10 @@ import torch
 
 from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.baselines.settings import AtLocRecipe, Baselines
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, Experiment, Training, open_data
-from tmapr.perception.card import CLIP, Card, Input, Vit
+from tmapr.experiment import Augmentation, Data, Experiment, Training, open_data
+from tmapr.perception.card import CLIP, IMAGENET, Card, Input, Vit
 from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
 from tmapr.perception.network import assemble
@@ -18,11 +19,10 @@ from tmapr.perception.opening import open_perceiver
 from tmapr.perception.pooling import averaged
 from tmapr.perception.settings import OWN, Perception
 from tmapr.perception.vit import VisionTransformer
-from tmapr.perception.weights import save
+from tmapr.perception.weights import read, save
 from tmapr.training.checkpoints import Checkpoints
-from tmapr.training.course import plan, trainable
+from tmapr.training.course import Material, plan, trainable
 from tmapr.training.fit import fit
-from tmapr.training.tokens import Tokenizer
 
 SIZE, WIDTH, COUNT = (42, 56), 64, 12
 HEAD = Training(layers=1, heads=2, epochs=2, batch=4, guard=2)
@@ -71,82 +71,170 @@ def changed(experiment, **changes):
     return experiment.model_copy(update=changes)
 
 
-def tokens(experiment, folder, name="noon"):
-    return Tokenizer(experiment, RunFolder(folder)).tokens(name)
+def material(experiment, folder, model="apr"):
+    return Material(experiment, model, RunFolder(folder))
+
+
+def examples(experiment, folder, name="noon"):
+    return material(experiment, folder).training(name)
+
+
+def stored(given):
+    return given.store.take(given.rows)
 
 
 def test_frames_without_a_position_or_with_a_fault_are_left_out(experiment, tmp_path):
-    made = tokens(experiment, tmp_path)
-    assert made.rows.tolist() == [0, 1, 2, 4, 5, 6, 7, 9, 11]
-    np.testing.assert_array_equal(made.examples.positions[:, 0], 2.0 * made.rows)
+    made = examples(experiment, tmp_path)
+    assert made.numbers.tolist() == [0, 1, 2, 4, 5, 6, 7, 9, 11]
+    np.testing.assert_array_equal(made.positions[:, 0], 2.0 * made.numbers)
 
 
 def test_a_heading_that_was_not_recorded_is_nan(experiment, tmp_path):
-    made = tokens(experiment, tmp_path)
-    assert made.rows[np.isnan(made.examples.headings)].tolist() == [5]
-    np.testing.assert_allclose(made.examples.headings[made.rows != 5], 0.1 * made.rows[made.rows != 5])
+    made = examples(experiment, tmp_path)
+    assert made.numbers[np.isnan(made.headings)].tolist() == [5]
+    np.testing.assert_allclose(made.headings[made.numbers != 5], 0.1 * made.numbers[made.numbers != 5])
 
 
+def pictures(experiment, made):
+    return np.stack([Image().prepare(frame.image(), SIZE, "area") for frame in frames(experiment, made.numbers)])
+
+
+@pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("pooled", [None, (2, 2)])
-def test_tokens_are_what_the_encoder_says_of_the_prepared_image(experiment, tmp_path, pooled):
-    made = tokens(changed(experiment, training=HEAD.model_copy(update={"pooled": pooled})), tmp_path)
-    network, card = assemble(experiment.perception)
-    seen = []
-    with network.encoder.register_forward_hook(lambda *passed: seen.append(passed[-1])), torch.inference_mode():
-        pictures = [Image().prepare(frame.image(), SIZE, "area") for frame in frames(experiment, made.rows)]
-        network(torch.from_numpy(np.stack(pictures)))
-    expected = averaged(seen[0], *pooled) if pooled else seen[0]
-    assert made.examples.grid == (pooled or (3, 4))
-    np.testing.assert_allclose(made.examples.tokens, expected.tokens, rtol=2e-3, atol=2e-3)
-    assert made.card.encoder == card.encoder
+def test_the_network_is_given_what_the_encoder_says_of_the_prepared_image(experiment, tmp_path, pooled, cached):
+    training = HEAD.model_copy(update={"pooled": pooled, "cached": cached})
+    source = material(changed(experiment, training=training), tmp_path)
+    made = source.training("noon")
+    given = source.feed(made, np.arange(len(made)))
+    network, _ = assemble(experiment.perception)
+    with torch.inference_mode():
+        seen = network.features(torch.from_numpy(pictures(experiment, made)))
+    expected = averaged(seen, *pooled) if pooled else seen
+    assert (given.rows, given.columns) == (pooled or (3, 4))
+    np.testing.assert_allclose(given.tokens, expected.tokens, rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(given.summary, given.tokens.mean(dim=1), rtol=1e-5, atol=1e-5)
 
 
-def frames(experiment, rows):
-    kept = set(rows.tolist())
+def test_a_trunk_of_its_own_is_given_the_prepared_image_in_imagenet_s_units(experiment, tmp_path):
+    source = material(experiment, tmp_path, "atloc")
+    made = source.training("noon")
+    given = source.feed(made, np.arange(len(made)))
+    mean, std = (np.array(values)[:, None, None] for values in IMAGENET)
+    np.testing.assert_allclose(given, (pictures(experiment, made)[:, None] / 255 - mean) / std, atol=1e-6)
+
+
+def test_a_frozen_trunk_is_given_tokens(experiment, tmp_path):
+    frozen = Baselines(atloc=AtLocRecipe(trunk="frozen"))
+    source = material(changed(experiment, baselines=frozen), tmp_path, "atloc")
+    assert isinstance(source.feed(source.training("noon"), np.arange(2)), Features)
+
+
+def frames(experiment, numbers):
+    kept = set(numbers.tolist())
     return [frame for frame in open_data(experiment.data, "noon") if frame.index in kept]
 
 
-def test_tokens_are_not_made_twice(experiment, tmp_path):
-    made = tokens(experiment, tmp_path)
+VARIED = HEAD.model_copy(update={"augmentation": Augmentation(noise=0.2), "copies": 3})
+
+
+def test_of_augmented_pictures_the_first_version_is_as_recorded(experiment, tmp_path):
+    plain, varied = examples(experiment, tmp_path / "a"), examples(changed(experiment, training=VARIED), tmp_path / "b")
+    np.testing.assert_array_equal(stored(plain), stored(varied))
+    versions = np.stack([varied.store.take(varied.rows + version) for version in range(3)])
+    assert len(varied.store) == 3 * len(varied)
+    assert not any(np.array_equal(versions[0], other) for other in versions[1:])
+    assert not np.array_equal(versions[1], versions[2])
+
+
+def test_augmented_versions_are_drawn_only_while_learning(experiment, tmp_path):
+    source = material(changed(experiment, training=VARIED), tmp_path)
+    made = source.training("noon")
+    everything = np.arange(len(made))
+    drawn = [source.feed(made, everything, torch.Generator().manual_seed(seed)).tokens for seed in range(4)]
+    plain = source.feed(made, everything).tokens
+    np.testing.assert_array_equal(plain, stored(made).astype(np.float32))
+    kinds = {tuple(np.isclose(one, plain, atol=0).all(axis=(1, 2)).tolist()) for one in drawn}
+    assert len(kinds) > 1
+    with_noise = [not np.array_equal(one, plain) for one in drawn]
+    assert all(with_noise)
+
+
+def test_what_is_asked_about_is_kept_as_recorded_alone(experiment, tmp_path):
+    made = material(changed(experiment, training=VARIED), tmp_path).recorded("noon")
+    assert len(made.store) == len(made)
+
+
+def test_versions_do_not_depend_on_what_was_encoded_before(experiment, tmp_path):
+    write_sequence(tmp_path / "data/dusk", [f"{row}.0,7.0," for row in range(4)], seed=2)
+    varied = changed(experiment, training=VARIED)
+    alone, after = material(varied, tmp_path / "a"), material(varied, tmp_path / "b")
+    after.training("dusk")
+    first, second = (source.training("noon").store for source in (alone, after))
+    np.testing.assert_array_equal(first.take(np.arange(len(first))), second.take(np.arange(len(second))))
+
+
+def test_examples_are_not_made_twice(experiment, tmp_path):
+    made = examples(experiment, tmp_path)
     for image in (tmp_path / "data/noon").glob("*.png"):
         image.write_bytes(b"gone")
-    again = tokens(experiment, tmp_path)
-    np.testing.assert_array_equal(again.examples.tokens, made.examples.tokens)
-    np.testing.assert_array_equal(again.examples.headings, made.examples.headings)
-    assert (again.frame, again.card, again.rows.tolist()) == (made.frame, made.card, made.rows.tolist())
+    again = examples(experiment, tmp_path)
+    np.testing.assert_array_equal(stored(again), stored(made))
+    np.testing.assert_array_equal(again.headings, made.headings)
+    assert again.numbers.tolist() == made.numbers.tolist()
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "named"),
     [
-        {"perception": {"image": Image(clip_limit=0.0)}},
-        {"perception": {"statistics": "imagenet"}},
-        {"training": {"pooled": (2, 2)}},
+        ({"perception": {"image": Image(clip_limit=0.0)}}, "perception.image.clip_limit"),
+        ({"perception": {"statistics": "imagenet"}}, "perception.statistics = checkpoint (now imagenet)"),
+        ({"training": {"pooled": (2, 2)}}, r"training.pooled = None (now [2, 2])"),
+        ({"training": {"augmentation": Augmentation(gain=0.9)}}, "training.copies = 1 (now 4)"),
     ],
 )
-def test_tokens_of_other_settings_are_made_again(experiment, tmp_path, changes):
-    before = tokens(experiment, tmp_path).examples.tokens
+def test_examples_of_other_settings_are_refused_with_a_word_and_made_again(experiment, tmp_path, changes, named):
+    before = stored(examples(experiment, tmp_path))
     (section, update), *_ = changes.items()
     sections = {"perception": experiment.perception, "training": experiment.training}
-    after = tokens(changed(experiment, **{section: sections[section].model_copy(update=update)}), tmp_path)
-    assert not np.array_equal(after.examples.tokens, before)
+    source = material(changed(experiment, **{section: sections[section].model_copy(update=update)}), tmp_path)
+    after = source.training("noon")
+    assert len(after.store) > len(before) or not np.array_equal(stored(after), before)
+    (remark,) = source.remarks
+    assert remark.startswith(f"{tmp_path}/cache/tokens/noon: was made with ")
+    assert named in remark
+
+
+def test_examples_of_another_encoder_are_refused_with_a_word_and_made_again(experiment, tmp_path, encoder):
+    before = stored(examples(experiment, tmp_path))
+    other = tmp_path / "other.safetensors"
+    checkpoint = read(encoder)
+    network = VisionTransformer(WIDTH, 1, 1, rows=3, columns=4)
+    network.load_state_dict({name: 1.1 * value for name, value in checkpoint.tensors["encoder"].items()})
+    save(other, checkpoint.card, {"encoder": network})
+    perception = experiment.perception.model_copy(update={"encoder": str(other)})
+    source = material(changed(experiment, perception=perception), tmp_path)
+    assert not np.array_equal(stored(source.training("noon")), before)
+    assert "perception.encoder" in source.remarks[0]
 
 
 def test_averaged_tokens_do_not_stand_for_those_that_are_not(experiment, tmp_path):
-    tokens(changed(experiment, training=HEAD.model_copy(update={"pooled": (2, 2)})), tmp_path)
-    assert tokens(experiment, tmp_path).examples.grid == (3, 4)
+    examples(changed(experiment, training=HEAD.model_copy(update={"pooled": (2, 2)})), tmp_path)
+    assert examples(experiment, tmp_path).store.shape == (12, WIDTH)
 
 
-def test_damaged_tokens_are_made_again(experiment, tmp_path):
-    made = tokens(experiment, tmp_path)
-    RunFolder(tmp_path).tokens("noon").write_bytes(b"half a file")
-    np.testing.assert_array_equal(tokens(experiment, tmp_path).examples.tokens, made.examples.tokens)
+@pytest.mark.parametrize("file", ["index.npz", "0000.npz"])
+@pytest.mark.parametrize("content", [None, b"half a file"])
+def test_damaged_examples_are_made_again(experiment, tmp_path, file, content):
+    made = stored(examples(experiment, tmp_path))
+    damaged = RunFolder(tmp_path).cache("tokens", "noon") / file
+    damaged.unlink() if content is None else damaged.write_bytes(content)
+    np.testing.assert_array_equal(stored(examples(experiment, tmp_path)), made)
 
 
 def test_a_sequence_without_any_usable_frame_is_refused(experiment, tmp_path):
     write_sequence(tmp_path / "data/blind", [",,"] * 3)
     with pytest.raises(InputError, match="blind: no frame has both a position and a usable image; leave it out"):
-        tokens(experiment, tmp_path, "blind")
+        examples(experiment, tmp_path, "blind")
 
 
 def write_on_earth(folder, longitude=127.0):
@@ -159,14 +247,14 @@ def test_positions_of_another_frame_than_the_map_s_are_refused(experiment, tmp_p
     write_on_earth(tmp_path / "data/earth")
     elsewhere = experiment.data.model_copy(update={"reference": "earth"})
     with pytest.raises(InputError, match=r"noon: positions are in .*; convert one of them"):
-        tokens(changed(experiment, data=elsewhere), tmp_path)
+        examples(changed(experiment, data=elsewhere), tmp_path)
 
 
-def test_tokens_placed_relative_to_another_reference_are_made_again(experiment, tmp_path):
+def test_examples_placed_relative_to_another_reference_are_made_again(experiment, tmp_path):
     write_on_earth(tmp_path / "data/earth")
     write_on_earth(tmp_path / "data/west", longitude=126.999)
     given = [experiment.data.model_copy(update={"reference": name}) for name in ("earth", "west")]
-    first, second = (tokens(changed(experiment, data=data), tmp_path, "earth").examples for data in given)
+    first, second = (examples(changed(experiment, data=data), tmp_path, "earth") for data in given)
     np.testing.assert_allclose(second.positions[:, 0] - first.positions[:, 0], 89.0, atol=0.5)
 
 
@@ -174,11 +262,11 @@ def test_positions_on_earth_need_a_reference(experiment, tmp_path):
     write_on_earth(tmp_path / "data/earth")
     alone = experiment.data.model_copy(update={"reference": None, "train": ("earth",)})
     with pytest.raises(InputError, match=r"data\.reference is not set"):
-        tokens(changed(experiment, data=alone), tmp_path, "earth")
+        examples(changed(experiment, data=alone), tmp_path, "earth")
 
 
-def planned(experiment, folder):
-    return plan(experiment, Tokenizer(experiment, RunFolder(folder)))
+def planned(experiment, folder, model="apr"):
+    return plan(experiment, model, material(experiment, folder, model))
 
 
 def test_the_course_holds_out_the_end_of_every_sequence(experiment, tmp_path):
@@ -203,7 +291,7 @@ def test_a_sequence_too_short_for_the_guard_is_remarked_on(experiment, tmp_path)
 
 
 def test_the_head_s_coordinates_are_those_of_the_training_frames(experiment, tmp_path):
-    shape = planned(experiment, tmp_path).shape
+    shape = planned(experiment, tmp_path).subject.shape
     assert (shape.channels, shape.center, shape.scale) == (WIDTH, (7.0, 5.0), 7.0)
 
 
@@ -245,12 +333,12 @@ def trained(experiment, tmp_path):
 def test_the_trained_head_says_of_an_image_what_it_learned_of_its_tokens(trained, experiment):
     course, posed = trained
     network, card = assemble(posed.perception)
-    assert card.apr == course.shape
+    shape = course.subject.shape
+    assert card.apr == shape
     (last,) = frames(experiment, np.array([11]))
-    given = torch.from_numpy(course.validation.tokens).float()
     with torch.inference_mode():
-        said = network.apr(Features(given, given.mean(dim=1), 3, 4)).position.numpy()[-1]
-    expected = said * course.shape.scale + course.shape.center
+        said = network.apr(course.feed(course.validation, np.arange(len(course.validation)))).position.numpy()[-1]
+    expected = said * shape.scale + shape.center
     np.testing.assert_allclose(open_perceiver(posed.perception, "cpu")(last).position, expected, atol=0.01)
 
 

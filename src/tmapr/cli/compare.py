@@ -1,0 +1,76 @@
+"""`tmapr compare`: every method trained and compared on experiments."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tmapr.cli.options import Overrides, Quiet, located, needs, watching
+
+if TYPE_CHECKING:
+    from tmapr.evaluation.comparison import Row
+
+Form = Literal["text", "markdown", "latex", "json"]
+_METHODS = "apr,atloc,robustloc,thermalloc"
+
+
+def compare(  # noqa: PLR0913 (each an option)
+    experiments: Annotated[list[Path], typer.Argument(metavar="EXPERIMENT...", help="experiments' TOML files")],
+    models: Annotated[str, typer.Option(metavar="NAME,NAME,…", help="networks that take part")] = _METHODS,
+    trunks: Annotated[
+        str, typer.Option(metavar="own,frozen", help="trunks that baselines are trained on")
+    ] = "own,frozen",
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="trainings of our pose head")] = 3,
+    baseline_seeds: Annotated[int, typer.Option(metavar="N", min=1, help="trainings of each baseline")] = 1,
+    device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="where to encode and train")] = "auto",
+    form: Annotated[Form, typer.Option("--format", help="of the table")] = "text",
+    overrides: Overrides = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train every network with one budget, run the system, and compare them on the test sequences.
+
+    Interrupted, the same command goes on where it stopped. What everyone said lies in compare/ of the run folder.
+    """
+    from tmapr.reports.comparison import comparison_table, sentences
+
+    with needs("train"):
+        from tmapr.contest import APR, NETWORKS, Contest
+        from tmapr.perception.network import chosen_device
+    wanted, kinds = _listed(models, _METHODS, "--models"), _listed(trunks, "own,frozen", "--trunks")
+    entries = [each for each in NETWORKS if each.model in wanted and (each.trunk is None or each.trunk in kinds)]
+    results: dict[str, list[Row]] = {}
+    opened = [located(path, overrides or [], None) for path in experiments]
+    for settings, folder in opened:
+        contest = Contest(
+            settings, folder, chosen_device(device), watching(settings.name, quiet), _silent if quiet else _told
+        )
+        found = contest.held([APR, *(each for each in entries if each != APR)], seeds, baseline_seeds)
+        results |= {f"{settings.name} · {name}": rows for name, rows in found.items()}
+    if form == "text":
+        # A terminal is too narrow for several sequences side by side.
+        typer.echo("\n".join(comparison_table({name: rows}).text() for name, rows in results.items()))
+        typer.echo("\n".join(sentences(results)))
+        return
+    table = comparison_table(results)
+    table = replace(table, notes=(*sentences(results), *table.notes))
+    typer.echo({"markdown": table.markdown, "latex": table.latex, "json": table.json}[form](), nl=False)
+
+
+def _told(line: str) -> None:
+    """Beside the table, so that it can be redirected."""
+    typer.echo(line, err=True)
+
+
+def _silent(line: str) -> None:
+    """Say nothing."""
+
+
+def _listed(text: str, allowed: str, option: str) -> list[str]:
+    from tmapr.exceptions import InputError
+
+    names, known = [name.strip() for name in text.split(",")], allowed.split(",")
+    for name in names:
+        if name not in known:
+            raise InputError(f"{option} {text}: there is no {name!r}; allowed are {', '.join(known)}")
+    return names

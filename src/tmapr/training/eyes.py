@@ -1,0 +1,53 @@
+"""The frozen encoder as training uses it: pictures become tokens, averaged to the head's grid, without a gradient."""
+
+from functools import cached_property
+
+import torch
+from jaxtyping import UInt8
+from torch import Tensor
+
+from tmapr.experiment import Training
+from tmapr.perception.card import EfficientNet, Size, Vit
+from tmapr.perception.encoder import Features
+from tmapr.perception.network import assemble
+from tmapr.perception.normaliser import Normaliser
+from tmapr.perception.pooling import averaged
+from tmapr.perception.settings import Perception
+
+_ANYWHERE = Normaliser((0.0, 0.0), 1.0)
+
+
+class Eyes:
+    """An encoder on a device, and its card; without a training that says how to average, it gives all its tokens."""
+
+    def __init__(self, perception: Perception, training: Training | None, device: str = "cpu") -> None:
+        # A pose head would be one of an earlier training; only the encoder is looked through.
+        self.perception = perception.model_copy(update={"apr": None})
+        self.device = torch.device(device)
+        network, self.card = assemble(self.perception)
+        self._network = network.to(self.device)
+        self.pooled = training.head_for(self.encoder, _ANYWHERE).pooled if training else None
+
+    @property
+    def encoder(self) -> Vit | EfficientNet:
+        """The encoder's shape."""
+        if self.card.encoder is None:
+            raise ValueError("a network has an encoder, and the card describes none")
+        return self.card.encoder
+
+    @cached_property
+    def grid(self) -> Size:
+        """Rows and columns of the tokens."""
+        if self.card.input is None:
+            raise ValueError("a network has an input, and the card describes none")
+        if self.pooled:
+            return self.pooled
+        seen = self.features(torch.zeros(1, *self.card.input.size, dtype=torch.uint8))
+        return seen.rows, seen.columns
+
+    def features(self, pictures: UInt8[Tensor, "images height width"]) -> Features:
+        """What the encoder sees."""
+        # Whatever the precision of what is trained, tokens on the way are those that a cache would hold.
+        with torch.no_grad(), torch.autocast(self.device.type, enabled=False):
+            seen = self._network.features(pictures.to(self.device))
+            return averaged(seen, *self.pooled) if self.pooled else seen

@@ -1,0 +1,73 @@
+"""AtLoc: its attention written out with loops, and its published size."""
+
+import numpy as np
+import torch
+from sights import CHANNELS, parameters, tokens
+from torch import nn
+
+from tmapr.baselines.atloc import AtLoc, ChannelAttention
+from tmapr.baselines.building import build
+from tmapr.baselines.rotation import ROTATIONS
+from tmapr.baselines.settings import AtLocRecipe, Baselines
+
+LOG = ROTATIONS["log-quaternion"]
+RESNET = 21_284_672
+
+
+def linear(inputs, outputs):
+    return inputs * outputs + outputs
+
+
+def applied(layer, vector):
+    return layer.weight.numpy() @ vector + layer.bias.numpy()
+
+
+def attended(attention, x):
+    """Row by row: a channel of φ weighs the channels of g by its products with those of θ."""
+    phi, theta, g = (applied(layer, x) for layer in (attention.phi, attention.theta, attention.g))
+    mixed = np.empty(len(phi))
+    for i in range(len(phi)):
+        weights = np.array([np.exp(phi[i] * theta[j]) for j in range(len(theta))])
+        mixed[i] = sum(weights[j] * g[j] for j in range(len(g))) / weights.sum()
+    return x + applied(attention.widen, mixed)
+
+
+def test_attention_equals_its_loops():
+    torch.manual_seed(4)
+    attention = ChannelAttention(24, 5).double().requires_grad_(False)
+    vectors = torch.randn(3, 24, dtype=torch.float64)
+    expected = np.stack([attended(attention, vector) for vector in vectors.numpy()])
+    np.testing.assert_allclose(attention(vectors), expected, atol=1e-12)
+
+
+def test_the_network_is_mean_layer_attention_and_two_outputs():
+    torch.manual_seed(5)
+    network = AtLoc(nn.Identity(), CHANNELS, rotation=ROTATIONS["planar"], width=16).double().eval()
+    network.requires_grad_(False)
+    given = tokens(2)._replace(tokens=tokens(2).tokens.double())
+    pose = network(given)
+    for image, patches in enumerate(given.tokens.numpy()):
+        x = attended(network.attention, np.maximum(applied(network.expand, patches.mean(axis=0)), 0))
+        np.testing.assert_allclose(pose.position[image], applied(network.position, x)[:2], atol=1e-12)
+        direction = applied(network.rotation, x)
+        np.testing.assert_allclose(pose.heading[image], direction / np.linalg.norm(direction), atol=1e-12)
+
+
+def test_it_has_the_published_size_and_the_two_learned_weights():
+    network = build("atloc", Baselines(), CHANNELS)
+    expected = RESNET + linear(512, 2048) + 3 * linear(2048, 256) + linear(256, 2048) + 2 * linear(2048, 3)
+    assert parameters(network) == expected + 2 == 24_447_560
+
+
+def test_with_a_frozen_encoder_all_but_the_trunk_is_as_wide():
+    network = build("atloc", Baselines(atloc=AtLocRecipe(trunk="frozen")), CHANNELS)
+    rest = 3 * linear(2048, 256) + linear(256, 2048) + 2 * linear(2048, 3) + 2
+    assert parameters(network) == linear(CHANNELS, 2048) + rest
+
+
+def test_new_layers_start_as_published():
+    torch.manual_seed(6)
+    network = AtLoc(nn.Identity(), CHANNELS, rotation=LOG)
+    for layer in (network.expand, network.attention.theta, network.attention.widen):
+        np.testing.assert_allclose(layer.weight.std().item(), (2 / layer.in_features) ** 0.5, rtol=0.02)
+        assert torch.equal(layer.bias, torch.zeros_like(layer.bias))

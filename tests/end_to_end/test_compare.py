@@ -1,0 +1,126 @@
+"""`tmapr compare` on a folder of made-up images: every method, one table."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from test_train import EXPERIMENT, write_drive
+
+from commandline import command
+
+FAST = """
+[perception]
+size = [96, 96]
+[baselines.robustloc]
+size = 32
+spacing = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    write_drive(home / "data/noon", 30, seed=1)
+    write_drive(home / "data/night", 12, seed=2)
+    (home / "street.toml").write_text(EXPERIMENT + FAST)
+    return home
+
+
+@pytest.fixture(scope="module")
+def said(home):
+    """What the command printed, and on the other stream while it worked."""
+    arguments = ["compare", "street.toml", "--seeds", "2", "--device", "cpu", "--format", "json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tmapr", *arguments, "--set", "training.epochs=1"],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout), done.stderr
+
+
+METHODS = [
+    ("full system", "", 2),
+    ("global retrieval", "", 1),
+    ("constant", "", 1),
+    ("APR", "frozen encoder", 2),
+    ("AtLoc", "ResNet-34, random", 1),
+    ("AtLoc", "frozen encoder", 1),
+    ("RobustLoc", "ResNet-34, random", 1),
+    ("RobustLoc", "frozen encoder", 1),
+    ("ThermalLoc", "EfficientNet-B0, random", 1),
+    ("ThermalLoc", "frozen encoder", 1),
+]
+
+
+def rows(home):
+    return json.loads((home / "runs/street/compare/comparison.json").read_text())["test"]["night"]
+
+
+def test_every_method_has_its_row(said, home):
+    assert [(row["name"], row["about"], row["seeds"]) for row in rows(home)] == METHODS
+
+
+def test_the_table_says_what_the_file_says(said, home):
+    table, _ = said
+    key = "street · night rmse"
+    assert [row[key] for row in table["rows"]] == [row["rmse"] for row in rows(home)]
+    assert any(note.startswith("street · night: full system RMSE ") for note in table["notes"])
+
+
+def test_figures_are_those_of_the_positions_that_lie_beside_them(said, home):
+    with (home / "runs/street/compare/night.csv").open() as stream:
+        lines = list(csv.DictReader(stream))
+    for row in rows(home):
+        mine = [
+            line for line in lines if (line["method"], line["variant"].replace(";", ",")) == (row["name"], row["about"])
+        ]
+        figures = []
+        for seed in {line["seed"] for line in mine}:
+            away = [
+                np.hypot(float(line["x"]) - float(line["true_x"]), float(line["y"]) - float(line["true_y"]))
+                for line in mine
+                if line["seed"] == seed
+            ]
+            figures.append(np.sqrt(np.mean(np.square(away))))
+        assert row["rmse"] == pytest.approx(np.mean(figures), abs=2e-3)
+
+
+def test_networks_have_the_same_budget_but_for_rounding(said, home):
+    seen = {row["name"]: row["budget"] for row in rows(home) if row["budget"]}
+    images = {name: int(re.sub(r"\D", "", budget.split(" images")[0])) for name, budget in seen.items()}
+    assert set(images.values()) == {27}
+
+
+def test_what_was_trained_is_not_trained_again(said, home, monkeypatch, capsys):
+    monkeypatch.chdir(home)
+    arguments = ("compare", "street.toml", "--seeds", "2", "--device", "cpu", "--set", "training.epochs=1")
+    before = rows(home)
+    assert command(*arguments) == 0
+    told = capsys.readouterr()
+    assert told.err.count("; 0 epochs in ") == 8
+    assert rows(home) == before
+    assert "full system" in told.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--models", "apr,posenet"], "--models apr,posenet: there is no 'posenet'; allowed are apr, atloc"),
+        (["--trunks", "mine"], "--trunks mine: there is no 'mine'; allowed are own, frozen"),
+        (["--set", "data.test=[]"], "data.test and data.reference: a comparison needs both"),
+        (["--set", "data.train=[]"], "data.train is empty"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_one_line(home, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(home)
+    assert command("compare", "street.toml", *options) == 2
+    refused = capsys.readouterr().err
+    assert message in refused
+    assert refused.count("\n") == 1
