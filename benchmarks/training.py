@@ -24,11 +24,11 @@ from torch import Tensor
 from measure import Metric, Seconds, conclude, in_turn, ratio, show
 from perception import random_vit
 from tmapr.baselines.regressor import Inputs
-from tmapr.experiment import Augmentation, Training
 from tmapr.perception.card import Card
 from tmapr.perception.encoder import Features
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.settings import DEFAULT, Perception
+from tmapr.recipes import Augmentation, Training
 from tmapr.training.cache import Tokens
 from tmapr.training.examples import Examples
 from tmapr.training.eyes import Eyes

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tmapr.experiment import Augmentation
+from tmapr.recipes import Augmentation
 from tmapr.training.augmentation import augmented
 
 IMAGES, HEIGHT, WIDTH = 40, 48, 64

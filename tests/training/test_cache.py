@@ -10,7 +10,7 @@ from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.baselines.settings import AtLocRecipe, Baselines
 from tmapr.exceptions import InputError
-from tmapr.experiment import Augmentation, Data, Experiment, Training, open_data
+from tmapr.experiment import Data, Experiment, open_data
 from tmapr.perception.card import CLIP, IMAGENET, Card, Input, Vit
 from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
@@ -20,6 +20,7 @@ from tmapr.perception.pooling import averaged
 from tmapr.perception.settings import OWN, Perception
 from tmapr.perception.vit import VisionTransformer
 from tmapr.perception.weights import read, save
+from tmapr.recipes import Augmentation, Training
 from tmapr.training.checkpoints import Checkpoints
 from tmapr.training.course import Material, plan, trainable
 from tmapr.training.fit import fit

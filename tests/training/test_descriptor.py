@@ -12,7 +12,7 @@ from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.config import load_settings
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, Experiment, Metric, Training, open_data
+from tmapr.experiment import Data, Experiment, open_data
 from tmapr.perception.card import CLIP, Card, Descriptor, Input, SaladShape, Vit
 from tmapr.perception.image import Image
 from tmapr.perception.network import assemble
@@ -20,6 +20,7 @@ from tmapr.perception.opening import open_perceiver
 from tmapr.perception.settings import DEFAULT, OWN, SHIPPED_HEAD, Perception
 from tmapr.perception.vit import VisionTransformer
 from tmapr.perception.weights import read, save
+from tmapr.recipes import Metric, Training
 from tmapr.training.descriptor import Beginning, Look, Outcome, compose, train_descriptor
 from tmapr.training.ground import survey, travel
 from tmapr.training.metric import Frames, train

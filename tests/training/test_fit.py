@@ -14,11 +14,12 @@ from safetensors.torch import load_file
 
 from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, Experiment, Training
+from tmapr.experiment import Data, Experiment
 from tmapr.perception.card import AprShape, Card, EfficientNet, Vit
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.settings import OWN, Perception
 from tmapr.perception.weights import read
+from tmapr.recipes import Training
 from tmapr.training.checkpoints import Checkpoints, Epoch, best, finished
 from tmapr.training.course import Course
 from tmapr.training.examples import Examples

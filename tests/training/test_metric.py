@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tmapr.experiment import Contrast
 from tmapr.perception.pooling import GridPooling, Joined
 from tmapr.perception.salad import Salad
+from tmapr.recipes import Contrast
 from tmapr.training.metric import Frames, Partners, contrast, described, different, train
 
 GRID, CHANNELS = (4, 4), 16

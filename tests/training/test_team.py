@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from tmapr.baselines.settings import AtLocRecipe, Baselines, RobustLocRecipe
-from tmapr.experiment import Training
 from tmapr.perception.card import AprShape, Card
 from tmapr.perception.normaliser import Normaliser
+from tmapr.recipes import Training
 from tmapr.training.examples import Examples
 from tmapr.training.feeds import KeptTokens
 from tmapr.training.fit import Learner

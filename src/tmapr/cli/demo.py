@@ -56,9 +56,10 @@ def demo(
 
 def experiment(data: Path, epochs: int) -> "Experiment":
     """Noon is mapped, night localized; the pose head learns from noon and dusk, and its epoch is chosen under cloud."""
-    from tmapr.experiment import Data, Experiment, Training
+    from tmapr.experiment import Data, Experiment
     from tmapr.fusion.capf import Fusion
     from tmapr.gating import Gating
+    from tmapr.recipes import Training
 
     return Experiment(
         name="demo",

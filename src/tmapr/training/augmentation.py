@@ -5,7 +5,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
-from tmapr.experiment import Augmentation
+from tmapr.recipes import Augmentation
 
 _WHITE = 255
 

@@ -21,8 +21,9 @@ from tmapr.config import differences
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
-from tmapr.experiment import Augmentation, Experiment, open_data
+from tmapr.experiment import Experiment, open_data
 from tmapr.perception.perceiver import Outputs, Perceiver
+from tmapr.recipes import Augmentation
 from tmapr.system import Watch
 from tmapr.training.augmentation import augmented
 from tmapr.training.examples import Examples

@@ -24,8 +24,9 @@ from tmapr.artifacts.percepts import Origin
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import Settings, changed_since, differences
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, Training
+from tmapr.experiment import Experiment
 from tmapr.perception.normaliser import Normaliser
+from tmapr.recipes import Training
 from tmapr.training.subjects import Subject
 
 _OPTIMIZER, _RECORD = "optimizer.safetensors", "training.json"

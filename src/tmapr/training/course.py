@@ -6,9 +6,10 @@ from pathlib import Path
 
 from tmapr.artifacts.run import RunFolder, is_trained_head
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, Training
+from tmapr.experiment import Experiment
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.settings import OWN
+from tmapr.recipes import Training
 from tmapr.system import Watch
 from tmapr.training.cache import Cache, Kept, Pictures, Tokens
 from tmapr.training.examples import Examples, divide, joined

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tmapr.artifacts.run import HEAD, RunFolder
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, Metric
+from tmapr.experiment import Experiment
 from tmapr.perception.card import Card, Descriptor, EfficientNet, SaladShape
 from tmapr.perception.network import assemble
 from tmapr.perception.pooling import Descriptor as Part
@@ -27,6 +27,7 @@ from tmapr.perception.pooling import Joined
 from tmapr.perception.salad import Salad
 from tmapr.perception.settings import SHIPPED_HEAD, Perception
 from tmapr.perception.weights import filled, read, save
+from tmapr.recipes import Metric
 from tmapr.system import Watch
 from tmapr.training.course import trainable
 from tmapr.training.ground import Ground, survey

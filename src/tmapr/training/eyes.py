@@ -6,13 +6,13 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from tmapr.experiment import Training
 from tmapr.perception.card import EfficientNet, Size, Vit
 from tmapr.perception.encoder import Features
 from tmapr.perception.network import assemble
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.pooling import averaged
 from tmapr.perception.settings import Perception
+from tmapr.recipes import Training
 
 _ANYWHERE = Normaliser((0.0, 0.0), 1.0)
 

@@ -12,9 +12,9 @@ from jaxtyping import Int, UInt8
 from torch import Tensor
 
 from tmapr.baselines.regressor import Inputs
-from tmapr.experiment import Augmentation, Training
 from tmapr.perception.card import IMAGENET
 from tmapr.perception.encoder import Features
+from tmapr.recipes import Augmentation, Training
 from tmapr.training.augmentation import augmented
 from tmapr.training.examples import Examples
 from tmapr.training.eyes import Eyes

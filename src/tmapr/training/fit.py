@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tmapr.baselines.regressor import Clip
 from tmapr.exceptions import InputError
-from tmapr.experiment import Training
+from tmapr.recipes import Training
 from tmapr.training.checkpoints import Checkpoints, Epoch, finished
 from tmapr.training.course import Course
 from tmapr.training.examples import Examples, shuffled

@@ -18,10 +18,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from tmapr.experiment import Contrast
 from tmapr.perception.encoder import Features
 from tmapr.perception.pooling import Descriptor
 from tmapr.perception.salad import Salad
+from tmapr.recipes import Contrast
 
 _SAMPLED = 100  # every so manieth frame tells how much a channel varies
 _BATCH = 256  # frames described, or compared with a traverse, at once

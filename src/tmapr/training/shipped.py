@@ -16,7 +16,6 @@ from pydantic import JsonValue
 
 from tmapr.artifacts.images import read_image
 from tmapr.exceptions import InputError
-from tmapr.experiment import Contrast
 from tmapr.perception.card import Card, Descriptor, SaladShape
 from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
@@ -26,6 +25,7 @@ from tmapr.perception.pooling import GridPooling, Joined
 from tmapr.perception.salad import Salad
 from tmapr.perception.settings import DEFAULT, Perception
 from tmapr.perception.weights import save
+from tmapr.recipes import Contrast
 from tmapr.simulation.streets import FAMILIES
 from tmapr.simulation.traverse import CAMERAS, Traverse
 from tmapr.simulation.weather import named, random_weather

@@ -17,12 +17,13 @@ from tmapr.baselines.building import build, describe
 from tmapr.baselines.regressor import Clip, Inputs, PoseRegressor
 from tmapr.baselines.settings import Baselines, Name
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, Training
+from tmapr.experiment import Experiment
 from tmapr.perception.apr import AprHead, Pose
 from tmapr.perception.card import AprShape, Card
 from tmapr.perception.encoder import Features
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.weights import read, save
+from tmapr.recipes import Training
 from tmapr.training.loss import pose_loss
 
 _MODEL = "model.safetensors"
