@@ -8,9 +8,14 @@ import sys
 
 import numpy as np
 import pytest
-from test_train import EXPERIMENT, write_drive
+from test_train import EXPERIMENT, HEIGHT, WIDTH, write_drive
 
 from commandline import command
+from tmapr.artifacts.images import write_frame
+from tmapr.artifacts.percepts import Recording
+from tmapr.baselines.settings import AtLocRecipe, Baselines
+from tmapr.contest import Entry
+from tmapr.experiment import Experiment
 
 FAST = """
 [perception]
@@ -26,6 +31,7 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     write_drive(home / "data/noon", 30, seed=1)
     write_drive(home / "data/night", 12, seed=2)
+    write_frame(home / "data/night/04.png", np.full((HEIGHT, WIDTH), 3000, np.uint16))  # no contrast: a fault
     (home / "street.toml").write_text(EXPERIMENT + FAST)
     return home
 
@@ -74,6 +80,35 @@ def test_the_table_says_what_the_file_says(said, home):
     assert any(note.startswith("street · night: full system RMSE ") for note in table["notes"])
 
 
+def said_by(home, method):
+    with (home / "runs/street/compare/night.csv").open() as stream:
+        lines = [line for line in csv.DictReader(stream) if line["method"] == method]
+    return {int(line["number"]): (float(line["x"]), float(line["y"])) for line in lines}
+
+
+def test_a_constant_is_the_middle_of_the_map(said, home):
+    assert set(said_by(home, "constant").values()) == {(20.0, 5.0)}
+
+
+def test_retrieval_is_the_nearest_descriptor_of_the_whole_map(said, home):
+    room = home / "runs/street/compare/apr-0/percepts"
+    noon, night = (Recording.load(room / f"{name}.npz") for name in ("noon", "night"))
+    mapped = np.array([percept.descriptor for percept in noon.percepts])
+    found = said_by(home, "global retrieval")
+    assert sorted(found) == [number for number in range(12) if number != 4]
+    for number, position in found.items():
+        nearest = (mapped @ night.percepts[number].descriptor).argmax()
+        assert position == pytest.approx(noon.truth[nearest], abs=1e-3)
+
+
+def test_a_frozen_trunk_has_no_weights_of_its_own():
+    given = Experiment(baselines=Baselines(atloc=AtLocRecipe(weights="resnet.pth")))
+    own, frozen = (Entry("AtLoc", "atloc", trunk).within(given, 5) for trunk in ("own", "frozen"))
+    assert own.baselines == given.baselines
+    assert (frozen.baselines.atloc.trunk, frozen.baselines.atloc.weights) == ("frozen", None)
+    assert own.training.seed == frozen.training.seed == 5
+
+
 def test_figures_are_those_of_the_positions_that_lie_beside_them(said, home):
     with (home / "runs/street/compare/night.csv").open() as stream:
         lines = list(csv.DictReader(stream))
@@ -86,7 +121,7 @@ def test_figures_are_those_of_the_positions_that_lie_beside_them(said, home):
             away = [
                 np.hypot(float(line["x"]) - float(line["true_x"]), float(line["y"]) - float(line["true_y"]))
                 for line in mine
-                if line["seed"] == seed
+                if line["seed"] == seed and line["number"] != "4"
             ]
             figures.append(np.sqrt(np.mean(np.square(away))))
         assert row["rmse"] == pytest.approx(np.mean(figures), abs=2e-3)

@@ -160,6 +160,33 @@ def test_augmented_versions_are_drawn_only_while_learning(experiment, tmp_path):
     assert all(with_noise)
 
 
+@pytest.mark.parametrize(("model", "cached"), [("apr", False), ("atloc", True)])
+def test_pictures_are_augmented_only_while_learning(experiment, tmp_path, model, cached):
+    def seen(augmentation, generator=None):
+        training = HEAD.model_copy(update={"augmentation": augmentation, "cached": cached})
+        source = material(changed(experiment, training=training), tmp_path, model)
+        given = source.feed(source.training("noon"), np.arange(3), generator)
+        return given.tokens if isinstance(given, Features) else given
+
+    plain = seen(Augmentation())
+    np.testing.assert_array_equal(seen(Augmentation(noise=0.2)), plain)
+    np.testing.assert_array_equal(seen(Augmentation(), torch.Generator()), plain)
+    assert not np.array_equal(seen(Augmentation(noise=0.2), torch.Generator()), plain)
+
+
+def test_a_making_that_is_interrupted_leaves_nothing_that_could_be_taken_for_whole(experiment, tmp_path):
+    examples(experiment, tmp_path)
+
+    def stopping(rows):
+        yield from rows[:5]
+        raise KeyboardInterrupt
+
+    other = changed(experiment, training=HEAD.model_copy(update={"pooled": (2, 2)}))
+    with pytest.raises(KeyboardInterrupt):
+        Material(other, "apr", RunFolder(tmp_path), watch=stopping).training("noon")
+    assert not (RunFolder(tmp_path).cache("tokens", "noon") / "index.npz").exists()
+
+
 def test_what_is_asked_about_is_kept_as_recorded_alone(experiment, tmp_path):
     made = material(changed(experiment, training=VARIED), tmp_path).recorded("noon")
     assert len(made.store) == len(made)

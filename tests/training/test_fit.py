@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.baselines.settings import Baselines
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
 from tmapr.perception.card import AprShape, Card, EfficientNet, Vit
@@ -26,11 +27,12 @@ from tmapr.training.examples import Examples
 from tmapr.training.feeds import KeptTokens
 from tmapr.training.fit import Learner, fit
 from tmapr.training.store import Store
-from tmapr.training.subjects import PoseHead
+from tmapr.training.subjects import Baseline, PoseHead
 
 GRID, CHANNELS, SCALE = (2, 3), 8, 40.0
 SHAPE = AprShape(channels=CHANNELS, layers=1, heads=2, hidden=32, center=(500.0, -20.0), scale=SCALE)
 SETTINGS = Training(epochs=4, batch=8, learning_rate=1e-3)
+NOWHERE = Normaliser((0.0, 0.0), 1.0)
 QUICK = Training(learning_rate=1e-2, dropout=0.0, decay_every=40)
 
 
@@ -168,6 +170,27 @@ def test_the_best_head_is_the_one_that_a_run_finds(tmp_path):
     assert head is not None
     assert int(head.parent.name) == min(history, key=lambda epoch: epoch.median).number
     assert read(head).card.apr == SHAPE
+
+
+def test_the_weights_that_are_recalled_are_those_of_the_best_epoch(tmp_path):
+    settings = SETTINGS.model_copy(update={"epochs": 50, "learning_rate": 0.03, "decay": 1.0})
+    history = ()
+    for epoch in fit(course(settings), checkpoints(tmp_path, settings)):
+        history = (*history, epoch)
+        if best(history).number < epoch.number:
+            break
+    assert best(history).number < len(history)
+    learner = new_learner(settings)
+    checkpoints(tmp_path, settings).recall(learner.network, PoseHead(Card(apr=SHAPE), settings))
+    assert np.median(learner.errors(examples(9, seed=2))) == pytest.approx(best(history).median, rel=1e-6)
+
+
+def test_a_baseline_has_the_published_optimizer():
+    subject = Baseline("robustloc", Baselines(), CHANNELS, NOWHERE)
+    optimizer = subject.optimizer(torch.nn.Linear(2, 2))
+    (group,) = optimizer.param_groups
+    assert (type(optimizer), group["lr"], group["weight_decay"]) == (torch.optim.Adam, 2e-4, 5e-4)
+    assert {subject.rate(epoch) for epoch in (1, 30, 300)} == {2e-4}
 
 
 def test_an_experiment_without_a_head_gets_the_best_one_of_its_folder(tmp_path):
@@ -346,9 +369,6 @@ def test_a_last_that_names_no_epoch_is_refused(tmp_path):
 def test_a_training_that_diverges_says_so(tmp_path):
     with pytest.raises(InputError, match=r"^learning_rate = 1e\+30: epoch \d+ diverged; lower it$"):
         trained(tmp_path, SETTINGS.model_copy(update={"learning_rate": 1e30}))
-
-
-NOWHERE = Normaliser((0.0, 0.0), 1.0)
 
 
 def test_a_vit_gets_the_paper_s_head():

@@ -58,6 +58,7 @@ WORKER = f"""
 import json, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import numpy as np
+import torch
 from test_team import learned
 from tmapr.training.team import gathered
 
@@ -65,6 +66,10 @@ with gathered("cpu") as (team, device):
     for name in sys.argv[2].split(","):
         weights, losses, errors = learned(name, team)
         np.savez(f"{{sys.argv[1]}}/{{name}}-{{team.rank}}.npz", weights=weights, losses=losses, errors=errors)
+    norm = torch.nn.BatchNorm1d(3)
+    norm.running_mean += team.rank
+    team.follow(norm)
+    np.save(f"{{sys.argv[1]}}/followed-{{team.rank}}.npy", norm.running_mean.numpy())
     json.dump({{"size": team.size, "device": device}}, open(f"{{sys.argv[1]}}/{{team.rank}}.json", "w"))
 """
 MODELS = ("apr", "atloc", "robustloc")
@@ -93,6 +98,11 @@ def test_two_processes_reach_the_weights_of_one_with_the_whole_batch(together, n
         np.testing.assert_allclose(found["weights"], weights, atol=1e-5)
         np.testing.assert_allclose(found["losses"], losses, rtol=1e-6)
         np.testing.assert_allclose(found["errors"], errors, rtol=1e-6)
+
+
+def test_running_statistics_are_those_of_the_first_process(together):
+    for rank in (0, 1):
+        np.testing.assert_array_equal(np.load(together / f"followed-{rank}.npy"), np.zeros(3))
 
 
 def test_the_weights_moved(together):

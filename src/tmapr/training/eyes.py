@@ -48,6 +48,6 @@ class Eyes:
     def features(self, pictures: UInt8[Tensor, "images height width"]) -> Features:
         """What the encoder sees."""
         # Whatever the precision of what is trained, tokens on the way are those that a cache would hold.
-        with torch.no_grad(), torch.autocast(self.device.type, enabled=False):
+        with torch.autocast(self.device.type, enabled=False):
             seen = self._network.features(pictures.to(self.device))
             return averaged(seen, *self.pooled) if self.pooled else seen

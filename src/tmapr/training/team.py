@@ -78,6 +78,7 @@ def gathered(device: str) -> Iterator[tuple[Team, str]]:
     processes.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     try:
         yield Team(processes.get_rank(), processes.get_world_size()), device
+        processes.barrier()  # who leaves while another still receives from it takes that one down
     finally:
         processes.destroy_process_group()
 
