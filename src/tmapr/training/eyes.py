@@ -8,12 +8,13 @@ from torch import Tensor
 
 from tmapr.perception.card import EfficientNet, Size, Vit
 from tmapr.perception.encoder import Features
-from tmapr.perception.network import assemble
+from tmapr.perception.network import assemble, on_device
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.pooling import averaged
 from tmapr.perception.settings import Perception
 from tmapr.recipes import Training
 
+_AT_ONCE = 4
 _ANYWHERE = Normaliser((0.0, 0.0), 1.0)
 
 
@@ -25,7 +26,7 @@ class Eyes:
         self.perception = perception.model_copy(update={"apr": None})
         self.device = torch.device(device)
         network, self.card = assemble(self.perception)
-        self._network = network.to(self.device)
+        self._network = on_device(network, self.device)
         self.pooled = training.head_for(self.encoder, _ANYWHERE).pooled if training else None
 
     @property
@@ -47,7 +48,11 @@ class Eyes:
 
     def features(self, pictures: UInt8[Tensor, "images height width"]) -> Features:
         """What the encoder sees."""
+        # Few at a time on a CPU: the maps of many leave its cache, and each then costs three times as much.
+        parts = torch.split(pictures, _AT_ONCE) if self.device.type == "cpu" else (pictures,)
         # Whatever the precision of what is trained, tokens on the way are those that a cache would hold.
         with torch.autocast(self.device.type, enabled=False):
-            seen = self._network.features(pictures.to(self.device))
-            return averaged(seen, *self.pooled) if self.pooled else seen
+            seen = [self._network.features(part.to(self.device)) for part in parts]
+        tokens, summaries = (torch.cat(column) for column in zip(*(each[:2] for each in seen), strict=True))
+        whole = Features(tokens, summaries, seen[0].rows, seen[0].columns)
+        return averaged(whole, *self.pooled) if self.pooled else whole
