@@ -80,7 +80,8 @@ def trained(
             bar.ended(epoch)
             if team.leads:
                 write_text(checkpoints.folder / "curve.svg", curve(checkpoints.history(), f"{settings.name}: {model}"))
-    _tell(_outcome(checkpoints.history(), checkpoints) + _older(folder, model), quiet)
+    if team.leads:  # to the others the last epoch may not be whole yet
+        _tell(_outcome(checkpoints.history(), checkpoints) + _older(folder, model), quiet)
 
 
 def _tell(text: str, quiet: bool) -> None:
