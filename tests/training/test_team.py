@@ -55,7 +55,7 @@ def learned(name, team):
 
 
 WORKER = f"""
-import json, sys
+import json, os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import numpy as np
 import torch
@@ -70,7 +70,9 @@ with gathered("cpu") as (team, device):
     norm.running_mean += team.rank
     team.follow(norm)
     np.save(f"{{sys.argv[1]}}/followed-{{team.rank}}.npy", norm.running_mean.numpy())
-    json.dump({{"size": team.size, "device": device}}, open(f"{{sys.argv[1]}}/{{team.rank}}.json", "w"))
+    with open(f"{{sys.argv[1]}}/{{team.rank}}.json", "w") as stream:
+        json.dump({{"size": team.size, "device": device}}, stream)
+os._exit(0)  # as the command does
 """
 MODELS = ("apr", "atloc", "robustloc")
 

@@ -1,5 +1,7 @@
 """`tmapr train`: the pose head, or a network to compare it with, from the images of data.train."""
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -32,7 +34,8 @@ def train(
 ) -> None:
     """Train a network on data.train; if interrupted, the same command goes on from the last complete epoch.
 
-    On several GPUs, or as several processes: torchrun --nproc-per-node N -m tmapr train …
+    On several GPUs, or as several processes: torchrun --nproc-per-node N -m tmapr train EXPERIMENT (which takes --run
+    for an option of its own: name the run folder by the experiment's name).
     """
     settings, folder = located(experiment, overrides or [], run)
     with needs("train"):
@@ -47,6 +50,11 @@ def train(
     settings = trainable(settings)
     with gathered(chosen_device(device)) as (team, chosen):
         trained(settings, folder, model, folder, chosen, quiet or not team.leads, team)
+    if team.size > 1:
+        # Without Python's own farewell: now and then a thread of torch's wants the interpreter after it is gone, and
+        # aborts a process that has done all its work.
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def trained(
