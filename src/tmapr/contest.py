@@ -102,13 +102,12 @@ class Contest:
 
     def held(self, entries: Sequence[Entry], seeds: int, other_seeds: int) -> dict[str, list[Row]]:
         """Train what is not trained, ask everyone about every test sequence, compare; also into comparison.json."""
-        methods, truth = [], dict[str, Places]()
-        for entry in entries:
-            methods.append(self._asked(entry, range(seeds if entry == APR else other_seeds)))
-        methods = [*self._whole(range(seeds), truth), *methods]
+        truth: dict[str, Places] = {}
+        networks = [self._asked(entry, range(seeds if entry == APR else other_seeds)) for entry in entries]
+        methods = [*self._whole(range(seeds), truth), *networks]
         results = {name: _compared(name, methods, truth[name]) for name in self.experiment.data.test}
         rows = {name: [row.as_dict() for row in found] for name, found in results.items()}
-        save_json(self.folder.path / "compare" / "comparison.json", {"test": rows})
+        save_json(self.folder.comparison / "comparison.json", {"test": rows})
         for name, places in truth.items():
             self._write(name, methods, places)
         return results
@@ -157,7 +156,7 @@ class Contest:
         yield from (ours, retrieval, constant)
 
     def _room(self, entry: Entry, seed: int) -> RunFolder:
-        return RunFolder(self.folder.path / "compare" / entry.label(seed))
+        return RunFolder(self.folder.comparison / entry.label(seed))
 
     def _write(self, sequence: str, methods: Sequence[Method], truth: Places) -> None:
         """What everyone said, for programs that draw: one line a frame, method and seed."""
@@ -170,8 +169,7 @@ class Contest:
                         true_x, true_y = known[number]
                         name = f"{method.name},{method.about.replace(',', ';')}"
                         lines.append(f"{number},{name},{seed},{x:.3f},{y:.3f},{true_x:.3f},{true_y:.3f}")
-        file = self.folder.path / "compare" / f"{sequence.replace('/', '__')}.csv"
-        write_text(file, "\n".join(lines) + "\n")
+        write_text(self.folder.placements(sequence), "\n".join(lines) + "\n")
 
 
 def _compared(sequence: str, methods: Sequence[Method], truth: Places) -> list[Row]:

@@ -69,6 +69,15 @@ class RunFolder:
         """What networks are trained on, a folder for each sequence; may be removed at any time."""
         return self.path / "cache" / kind / _file_name(sequence)
 
+    @property
+    def comparison(self) -> Path:
+        """What a comparison of methods leaves: a run folder for each of them and its seeds, and what was found."""
+        return self.path / "compare"
+
+    def placements(self, sequence: str) -> Path:
+        """Where every method puts a sequence's frames."""
+        return self.comparison / f"{_file_name(sequence)}.csv"
+
     def percepts(self, sequence: str) -> Path:
         """A sequence's percept cache."""
         return self.path / "percepts" / f"{_file_name(sequence)}.npz"

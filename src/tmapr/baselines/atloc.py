@@ -4,23 +4,22 @@ from jaxtyping import Float
 from torch import Tensor, cat, nn
 from torch.nn.functional import relu
 
-from tmapr.baselines.criterion import SPACE, Criterion
-from tmapr.baselines.regressor import Clip, Inputs
+from tmapr.baselines.criterion import SPACE
+from tmapr.baselines.regressor import Inputs
 from tmapr.baselines.rotation import Rotation
-from tmapr.perception.apr import Pose
+from tmapr.baselines.single import SingleFrame
 from tmapr.perception.encoder import Features
 
 _NARROWER = 8
 
 
-class AtLoc(nn.Module):
+class AtLoc(SingleFrame):
     """The trunk gives features with so many channels; of a frozen encoder it gives back what it gets."""
 
     def __init__(
         self, trunk: nn.Module, channels: int, *, rotation: Rotation, width: int = 2048, dropout: float = 0.5
     ) -> None:
-        super().__init__()
-        self.clip = Clip()
+        super().__init__(rotation)
         self.trunk = trunk
         self.expand = nn.Linear(channels, width)
         self.attention = ChannelAttention(width, width // _NARROWER)
@@ -28,21 +27,10 @@ class AtLoc(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.position = nn.Linear(width, SPACE)
         self.rotation = nn.Linear(width, rotation.numbers)
-        self.criterion = Criterion(rotation)
         for layer in (self.expand, *self.attention.children(), self.position, self.rotation):
             if isinstance(layer, nn.Linear):
                 nn.init.kaiming_normal_(layer.weight)
                 nn.init.zeros_(layer.bias)
-
-    def forward(self, inputs: Inputs) -> Pose:
-        """Poses of a batch."""
-        return self.criterion.pose(self._outputs(inputs))
-
-    def loss(
-        self, inputs: Inputs, positions: Float[Tensor, "images 2"], headings: Float[Tensor, " images"]
-    ) -> Float[Tensor, ""]:
-        """The mean over the images."""
-        return self.criterion(self._outputs(inputs), positions, headings)
 
     def _outputs(self, inputs: Inputs) -> Float[Tensor, "images numbers"]:
         features: Features = self.trunk(inputs)

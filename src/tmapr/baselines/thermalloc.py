@@ -7,16 +7,17 @@ and AtLoc's loss. The layers are those of our own pose head; all widths are ours
 from jaxtyping import Float
 from torch import Tensor, cat, nn
 
-from tmapr.baselines.criterion import SPACE, Criterion
-from tmapr.baselines.regressor import Clip, Inputs
+from tmapr.baselines.criterion import SPACE
+from tmapr.baselines.regressor import Inputs
 from tmapr.baselines.rotation import Rotation
-from tmapr.perception.apr import Layer, Pose, position_codes
+from tmapr.baselines.single import SingleFrame
+from tmapr.perception.apr import Layer, position_codes
 from tmapr.perception.encoder import Features
 
 _EXPANSION = 4
 
 
-class ThermalLoc(nn.Module):
+class ThermalLoc(SingleFrame):
     """The trunk gives features with so many channels; of a frozen encoder it gives back what it gets."""
 
     def __init__(
@@ -30,24 +31,12 @@ class ThermalLoc(nn.Module):
         heads: int = 8,
         dropout: float = 0.1,
     ) -> None:
-        super().__init__()
-        self.clip = Clip()
+        super().__init__(rotation)
         self.trunk = trunk
         self.projection = nn.Linear(channels, width)
         self.layers = nn.ModuleList(Layer(width, heads, _EXPANSION * width, dropout) for _ in range(layers))
         self.position = _mlp(width, SPACE, dropout)
         self.rotation = _mlp(width, rotation.numbers, dropout)
-        self.criterion = Criterion(rotation)
-
-    def forward(self, inputs: Inputs) -> Pose:
-        """Poses of a batch."""
-        return self.criterion.pose(self._outputs(inputs))
-
-    def loss(
-        self, inputs: Inputs, positions: Float[Tensor, "images 2"], headings: Float[Tensor, " images"]
-    ) -> Float[Tensor, ""]:
-        """The mean over the images."""
-        return self.criterion(self._outputs(inputs), positions, headings)
 
     def _outputs(self, inputs: Inputs) -> Float[Tensor, "images numbers"]:
         features: Features = self.trunk(inputs)

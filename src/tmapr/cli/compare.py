@@ -38,14 +38,15 @@ def compare(  # noqa: PLR0913 (each an option)
         from tmapr.contest import APR, NETWORKS, Contest
         from tmapr.perception.network import chosen_device
     wanted, kinds = _listed(models, _METHODS, "--models"), _listed(trunks, "own,frozen", "--trunks")
-    entries = [each for each in NETWORKS if each.model in wanted and (each.trunk is None or each.trunk in kinds)]
+    # Ours always takes part: the full system needs its pose head.
+    entries = [each for each in NETWORKS if each == APR or (each.model in wanted and each.trunk in kinds)]
     results: dict[str, list[Row]] = {}
     opened = [located(path, overrides or [], None) for path in experiments]
     for settings, folder in opened:
         contest = Contest(
             settings, folder, chosen_device(device), watching(settings.name, quiet), _silent if quiet else _told
         )
-        found = contest.held([APR, *(each for each in entries if each != APR)], seeds, baseline_seeds)
+        found = contest.held(entries, seeds, baseline_seeds)
         results |= {f"{settings.name} · {name}": rows for name, rows in found.items()}
     if form == "text":
         # A terminal is too narrow for several sequences side by side.

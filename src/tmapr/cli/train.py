@@ -49,7 +49,7 @@ def train(
         return
     settings = trainable(settings)
     with gathered(chosen_device(device)) as (team, chosen):
-        trained(settings, folder, model, folder, chosen, quiet or not team.leads, team)
+        _train(settings, folder, model, chosen, quiet or not team.leads, team)
     if team.size > 1:
         # Without Python's own farewell: now and then a thread of torch's wants the interpreter after it is gone, and
         # aborts a process that has done all its work.
@@ -57,31 +57,20 @@ def train(
         os._exit(0)
 
 
-def trained(
-    settings: "Experiment",
-    folder: "RunFolder",
-    model: str,
-    caches: "RunFolder",
-    device: str,
-    quiet: bool,
-    team: "Team | None" = None,
-) -> None:
-    """Train a model in a run folder, with examples that are kept in that or in another."""
+def _train(settings: "Experiment", folder: "RunFolder", model: str, device: str, quiet: bool, team: "Team") -> None:
     from tmapr.artifacts.atomic import write_text
     from tmapr.reports.curve import curve
     from tmapr.training.checkpoints import Checkpoints, finished
     from tmapr.training.course import Material, plan
     from tmapr.training.fit import fit
-    from tmapr.training.team import Team
 
-    team = team or Team()
     checkpoints = Checkpoints(settings, folder, model)
     done = checkpoints.history()
     if finished(done, settings.training):
         _tell(f"already trained: {_outcome(done, checkpoints)}", quiet)
         return
     with team.leading():
-        course = plan(settings, model, Material(settings, model, caches, device, watching("encoding", quiet)))
+        course = plan(settings, model, Material(settings, model, folder, device, watching("encoding", quiet)))
     _tell("\n".join([*course.remarks, _budget(course, len(done))]), quiet)
     with _bar(course, len(done), quiet) as bar:
         for epoch in fit(course, checkpoints, device, bar.stepped, team):

@@ -111,28 +111,30 @@ class Cache:
     def examples(self, name: str) -> Examples:
         """A sequence's examples, from their files if those fit."""
         folder = self._folder.cache(self._kept.kind, name)
-        if not self._fits(folder):
+        found = self._found(folder)
+        if found is None:
             self._make(name, folder)
-        return self._read(folder)
+            found = self._read(folder)
+        return found
 
-    def _fits(self, folder: Path) -> bool:
-        """Whether an earlier call left what is wanted; damaged files are worth no question, other settings a word."""
+    def _found(self, folder: Path) -> Examples | None:
+        """What an earlier call left, if it is what is wanted; damaged files and other settings are worth a word."""
         index = folder / _INDEX
         if not index.exists():
-            return False
+            return None
         try:
             header, _ = load_arrays(index, KIND, VERSION)
             changed = self._eyes.perception.changes_since(
                 Origin.from_notes(header.notes["perception"]), str(folder)
             ) + differences(header.notes["made"], self._kept.notes, "training")
-            if not changed:
-                self._read(folder)
+            moved = CoordinateFrame.from_notes(header.notes["frame"]) != self._frame
+            found = None if changed or moved else self._read(folder)
         except InputError:
             self.remarks.append(f"{folder}: damaged, or of an earlier version; made again")
-            return False
+            return None
         if changed:
             self.remarks.append(f"{folder}: was made with {'; '.join(changed)}; made again")
-        return not changed and CoordinateFrame.from_notes(header.notes["frame"]) == self._frame
+        return found
 
     def _read(self, folder: Path) -> Examples:
         header, arrays = load_arrays(folder / _INDEX, KIND, VERSION)

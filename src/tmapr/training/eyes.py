@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tmapr.perception.card import EfficientNet, Size, Vit
 from tmapr.perception.encoder import Features
-from tmapr.perception.network import assemble, on_device
+from tmapr.perception.network import Network, assemble, on_device
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.pooling import averaged
 from tmapr.perception.settings import Perception
@@ -49,10 +49,17 @@ class Eyes:
     def features(self, pictures: UInt8[Tensor, "images height width"]) -> Features:
         """What the encoder sees."""
         # Few at a time on a CPU: the maps of many leave its cache, and each then costs three times as much.
-        parts = torch.split(pictures, _AT_ONCE) if self.device.type == "cpu" else (pictures,)
+        size = _AT_ONCE if self.device.type == "cpu" else len(pictures)
         # Whatever the precision of what is trained, tokens on the way are those that a cache would hold.
         with torch.autocast(self.device.type, enabled=False):
-            seen = [self._network.features(part.to(self.device)) for part in parts]
-        tokens, summaries = (torch.cat(column) for column in zip(*(each[:2] for each in seen), strict=True))
-        whole = Features(tokens, summaries, seen[0].rows, seen[0].columns)
-        return averaged(whole, *self.pooled) if self.pooled else whole
+            seen = in_parts(self._network, pictures, size, self.device)
+        return averaged(seen, *self.pooled) if self.pooled else seen
+
+
+def in_parts(
+    network: Network, pictures: UInt8[Tensor, "images height width"], size: int, device: torch.device
+) -> Features:
+    """What a network's frozen encoder sees, so many pictures at a time."""
+    seen = [network.features(part.to(device)) for part in torch.split(pictures, size)]
+    tokens, summaries = (torch.cat(column) for column in zip(*(each[:2] for each in seen), strict=True))
+    return Features(tokens, summaries, seen[0].rows, seen[0].columns)

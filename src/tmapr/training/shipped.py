@@ -17,7 +17,6 @@ from pydantic import JsonValue
 from tmapr.artifacts.images import read_image
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Card, Descriptor, SaladShape
-from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
 from tmapr.perception.network import Network, assemble, chosen_device
 from tmapr.perception.perceiver import Picture
@@ -30,8 +29,9 @@ from tmapr.simulation.streets import FAMILIES
 from tmapr.simulation.traverse import CAMERAS, Traverse
 from tmapr.simulation.weather import named, random_weather
 from tmapr.system import Watch
+from tmapr.training.eyes import in_parts
 from tmapr.training.metric import Frames, described, train
-from tmapr.training.rendered import Encode, Pictures, Site, drive
+from tmapr.training.rendered import Encode, Site, drive
 from tmapr.types import Fault
 
 TRAINING, TUNING = range(1000, 1014), range(500, 502)
@@ -78,16 +78,8 @@ def _drives(family: str) -> list[Traverse]:
 
 def encoder_of(network: Network, device: str) -> Encode:
     """The frozen encoder of a network, in batches."""
-    network = network.to(device)
-
-    def encode(pictures: Pictures) -> Features:
-        parts = [pictures[start : start + _BATCH] for start in range(0, len(pictures), _BATCH)]
-        with torch.no_grad():
-            seen = [network.features(torch.from_numpy(part).to(device)) for part in parts]
-        tokens, summaries = (torch.cat(column) for column in zip(*(each[:2] for each in seen), strict=True))
-        return Features(tokens, summaries, seen[0].rows, seen[0].columns)
-
-    return encode
+    network, where = network.to(device), torch.device(device)
+    return lambda pictures: in_parts(network, torch.from_numpy(pictures), _BATCH, where)
 
 
 @dataclass(frozen=True, slots=True)
