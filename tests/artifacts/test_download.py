@@ -31,11 +31,12 @@ class Handler(BaseHTTPRequestHandler):
         return self.reply(206 if start else 200, headers, site.content[start:][: site.cut])
 
     def reply(self, status, headers, body=b""):
+        # Counted before a byte is sent: the client may have its next request answered before this thread runs on.
+        self.server.sent.append((status, len(body)))
         self.send_response(status)
         for key, value in headers.items():
             self.send_header(key, str(value))
         self.end_headers()
-        self.server.sent.append((status, len(body)))
         self.wfile.write(body)
 
     def log_message(self, *_): ...
