@@ -220,6 +220,7 @@ def streamed(judges, frames, history=FRESH):
 
 
 A, J, B, R = Reason.ACCEPTED, Reason.JUMPS, Reason.FAR_FROM_BELIEF, Reason.RELOCALIZED
+U = Reason.UNCONFIRMED
 
 
 def test_the_allowance_is_the_displacement_not_the_path():
@@ -241,6 +242,28 @@ def test_agreeing_candidates_overrule_the_last_accept(recovery):
 def test_without_an_apr_position_agreeing_candidates_relocalize(recovery):
     far = [(100.0, None)] * recovery
     assert streamed(gates(recovery=recovery), far) == [B] * (recovery - 1) + [R]
+
+
+@pytest.mark.parametrize("needed", [1, 2, 4])
+def test_where_nothing_is_remembered_a_candidate_must_be_confirmed(needed):
+    assert streamed(gates(confirmation=needed), [(0.0, 0.0)] * 6) == [U] * (needed - 1) + [A] * (7 - needed)
+
+
+def test_candidates_that_disagree_confirm_nothing():
+    assert streamed(gates(confirmation=3), [(metres, 0.0) for metres in (2.0, 18.0) * 5]) == [U] * 10
+
+
+def test_an_accept_that_has_expired_no_longer_confirms():
+    away = [(0.0, 0.0)] * 2 + [(None, 0.0)] * 101 + [(0.0, 0.0)] * 2
+    reasons = streamed(gates(confirmation=2), away)
+    assert (reasons[:2], reasons[-2:]) == ([U, A], [U, A])
+
+
+def test_a_wild_pose_head_allows_no_more_than_the_top_speed():
+    # Half a second at 20 m/s and the 10 m of any jump: 20 m, whatever the head says.
+    wild = accepted(-15.01, estimated=300.0, ago=0.5)
+    assert reason(gates(max_speed=20.0), (candidate(5.0),), 0.0, wild) is J
+    assert reason(gates(max_speed=20.1), (candidate(5.0),), 0.0, wild) is A
 
 
 def test_agreeing_candidates_may_move_with_the_camera():

@@ -96,6 +96,20 @@ def test_a_known_street_is_followed(strip, localizer, stream):
     assert max(errors) < 10.0
 
 
+def test_a_filter_that_ignores_the_pose_head_goes_as_without_one(environment, stream):
+    settings = SYSTEM.model_copy(update={"fusion": SYSTEM.fusion.model_copy(update={"apr": False})})
+    ignoring = localize(build(settings, environment), stream, range(120)).estimates
+    without = localize(build(SYSTEM, environment), without_apr(stream), range(120)).estimates
+    assert [each.position.tolist() for each in ignoring] == [each.position.tolist() for each in without]
+    assert ignoring[-1].percept is stream.percepts[119]
+
+
+def test_only_an_accepted_reference_surprises(localizer, stream):
+    estimates = localize(localizer, stream, range(len(stream))).estimates
+    assert {each.nis is not None for each in estimates if each.verdict.reason is Reason.ACCEPTED} == {True}
+    assert {each.nis for each in estimates if each.verdict.reason is not Reason.ACCEPTED} == {None}
+
+
 def test_observing_never_changes_the_classifier(localizer, stream):
     before = digest(localizer.classifier.arrays())
     for percept in stream.percepts[:40]:

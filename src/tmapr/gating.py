@@ -2,8 +2,10 @@
 
 The innovation (5) is measured against the pose head's position or, without one, against the predicted belief, whose
 own uncertainty then widens the gate. Continuity allows the *displacement* between the pose head's positions of the two
-frames, not the summed path, which jitter stretches to kilometres. The last accepted reference expires with time, or
-when several candidates agree with one another and not with it: one wrong accept can never lock the filter.
+frames, not the summed path, which jitter stretches to kilometres, and never more than the top speed allows. The last
+accepted reference expires with time, or when several candidates agree with one another and not with it: one wrong
+accept can never lock the filter. Where none is remembered, as after a detour off the map, a candidate is believed once
+others have confirmed it: what resembles an unmapped street changes from frame to frame.
 """
 
 from collections.abc import Sequence
@@ -36,7 +38,7 @@ class History:
     dissenters: int = 0
 
 
-_DISSENTING = (Reason.JUMPS, Reason.FAR_FROM_BELIEF)
+_DISSENTING = (Reason.JUMPS, Reason.FAR_FROM_BELIEF, Reason.UNCONFIRMED)
 Bounds = tuple[float, float, float, float]
 
 
@@ -58,10 +60,13 @@ class Gating(Settings):
     )
     confidence_floor: float = Field(0.1, gt=0, le=1, description="c_min: smallest factor of the confidence")
     max_jump: float = Field(10.0, gt=0, description="allowed beyond the displacement since the last accept, metres")
-    max_speed: float = Field(20.0, gt=0, description="top speed, bounds the displacement without a pose head, m/s")
+    max_speed: float = Field(20.0, gt=0, description="top speed, bounds the displacement between two frames, m/s")
     expiry: float = Field(10.0, gt=0, description="seconds after which an earlier candidate no longer counts")
     recovery: int = Field(
         5, ge=2, description="candidates that agree with one another and together overrule the last accept"
+    )
+    confirmation: int = Field(
+        1, ge=1, description="candidates that must agree before one is believed where no accept is remembered"
     )
 
     @field_validator("bounds")
@@ -120,13 +125,15 @@ class Gating(Settings):
         here = Sighting(belief.stamp, candidate.position, percept.position)
         closeness = min(max(1.0 - innovation / self.max_innovation, self.confidence_floor), 1.0)
         confidence = max(candidate.similarity, 0.0) * closeness
-        dissent = self._unexpired(history.dissent, here.stamp)
-        overruled = dissent is not None and history.dissenters + 1 >= self.recovery and self._agree(here, dissent)
+        agreeing = self._agreeing(history, here)
         if innovation > self.max_innovation + slack:
-            if overruled and too_far is Reason.FAR_FROM_BELIEF:
+            if agreeing >= self.recovery and too_far is Reason.FAR_FROM_BELIEF:
                 return Verdict(Reason.RELOCALIZED, confidence, innovation)
             return Verdict(too_far, innovation=innovation)
-        if not overruled and not self._agree(here, self._unexpired(history.accepted, here.stamp)):
+        accepted = self._unexpired(history.accepted, here.stamp)
+        if accepted is None and agreeing < self.confirmation:
+            return Verdict(Reason.UNCONFIRMED, innovation=innovation)
+        if agreeing < self.recovery and not self._agree(here, accepted):
             return Verdict(Reason.JUMPS, innovation=innovation)
         return Verdict(Reason.ACCEPTED, confidence, innovation)
 
@@ -142,21 +149,24 @@ class Gating(Settings):
         here = Sighting(belief.stamp, candidate.position, percept.position)
         if verdict.accepted:
             return History(accepted=here)
+        return replace(history, dissent=here, dissenters=self._agreeing(history, here))
+
+    def _agreeing(self, history: History, here: Sighting) -> int:
+        """Candidates in a row, this one among them, that agree with one another and were not accepted before it."""
         dissent = self._unexpired(history.dissent, here.stamp)
-        agreed = dissent is not None and self._agree(here, dissent)
-        return replace(history, dissent=here, dissenters=history.dissenters + 1 if agreed else 1)
+        return history.dissenters + 1 if dissent is not None and self._agree(here, dissent) else 1
 
     def _agree(self, here: Sighting, other: Sighting | None) -> bool:
         """Whether the candidates lie no farther apart than the camera moved; nothing contradicts None.
 
-        Without a pose head only the top speed bounds that: a belief that followed a wrong accept says nothing.
+        Without a pose head only the top speed bounds that: a belief that followed a wrong accept says nothing. With one
+        the top speed still does: a head that is tens of metres wrong would otherwise allow any jump.
         """
         if other is None:
             return True
+        moved = self.max_speed * (here.stamp - other.stamp) / NANOSECONDS
         if here.estimate is not None and other.estimate is not None:
-            moved = _distance(here.estimate, other.estimate)
-        else:
-            moved = self.max_speed * (here.stamp - other.stamp) / NANOSECONDS
+            moved = min(moved, _distance(here.estimate, other.estimate))
         return _distance(here.position, other.position) <= self.max_jump + moved
 
     def _unexpired(self, sighting: Sighting | None, stamp: int) -> Sighting | None:

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +12,14 @@ from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
 from tmapr.exceptions import InputError
-from tmapr.fusion.capf import Correction, Fusion
+from tmapr.fusion.capf import Fusion
 from tmapr.gating import Gating
 from tmapr.labels import Teacher
 from tmapr.places.classifier import Classifier
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
-from tmapr.track import Track
-from tmapr.types import Belief, Candidate, Estimate, Fault, Frame, Lesson, Percept, Reason, Verdict
+from tmapr.track import Track, Tracker
+from tmapr.types import Candidate, Estimate, Fault, Frame, Lesson, Percept
 
 STATE_KIND, STATE_VERSION = "state", 1
 Perceive = Callable[[Frame], Percept]
@@ -55,7 +55,7 @@ class Localizer:
         self._stages = stages
         self._teacher = teacher
         self._perceive = perceive
-        self._track = Track()
+        self._tracker = Tracker(stages.gating, stages.fusion, memory.positions)
 
     def step(self, frame: Frame) -> Estimate:
         """Localize a camera frame."""
@@ -67,19 +67,19 @@ class Localizer:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
         if not -_LATEST <= percept.stamp <= _LATEST:
             raise InputError(f"percept at {percept.stamp}: the stamp must be nanoseconds since the epoch in 64 bits")
-        last = self._track.belief
-        if last and percept.stamp <= last.stamp:
-            return self._unmoved(percept, last)
-        belief = self._predict(percept.stamp)
+        late = self._tracker.answer_late(percept)
+        if late:
+            return late
         if percept.fault or self._invalid(percept):
-            return self._conclude(belief, percept, None, Verdict(Reason.FAULTY_FRAME))
-        stages = self._stages
-        scores = self.classifier.predict(percept.descriptor) if stages.retrieval.mode == "places" else None
-        leverage = scores.leverage if scores else None
-        found = stages.retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood)
-        admitted = stages.gating.admit(percept, belief)
-        candidate, verdict = stages.gating.judge(found, admitted, belief, self._track.history, leverage)
-        return replace(self._conclude(belief, admitted, candidate, verdict, leverage), percept=percept)
+            return self._tracker.pass_over(percept)
+        return self._tracker.advance(percept, *self.recognise(percept))
+
+    def recognise(self, percept: Percept) -> tuple[tuple[Candidate, ...], float | None]:
+        """The references that a usable frame may show, best first, and the leverage where places were scored."""
+        retrieval = self._stages.retrieval
+        scores = self.classifier.predict(percept.descriptor) if retrieval.mode == "places" else None
+        found = retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood)
+        return found, scores.leverage if scores else None
 
     def learn(self, percept: Percept, position: Float[np.ndarray, "2"]) -> Lesson:
         """Adapt A_t to a percept whose position is known, now or long after it was seen."""
@@ -96,44 +96,7 @@ class Localizer:
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
-        self._track = Track(self._stages.fusion.start(stamp, np.asarray(position, dtype=float), deviation))
-
-    def _predict(self, stamp: int) -> Belief:
-        if self._track.belief:
-            return self._stages.fusion.predict(self._track.belief, stamp)
-        # Nobody said where we are: somewhere on the map.
-        center = self.memory.positions.mean(axis=0)
-        spread = float(np.hypot(*self.memory.positions.std(axis=0)))
-        return self._stages.fusion.start(stamp, center, max(spread, self._stages.gating.max_innovation))
-
-    def _conclude(
-        self,
-        belief: Belief,
-        percept: Percept,
-        candidate: Candidate | None,
-        verdict: Verdict,
-        leverage: float | None = None,
-    ) -> Estimate:
-        fusion, gating = self._stages.fusion, self._stages.gating
-        history = gating.remember(self._track.history, candidate, percept, belief, verdict)
-        correction = self._track.correction
-        pose = None if verdict.reason is Reason.FAULTY_FRAME else percept.position
-        if pose is not None:
-            belief = fusion.correct_apr(belief, pose)
-        if candidate and verdict.accepted:
-            if verdict.reason is Reason.RELOCALIZED:
-                belief = fusion.relocalize(belief, candidate.position, gating.max_innovation)
-            belief = fusion.correct_reference(belief, candidate.position, verdict.confidence or 0.0)
-            correction = Correction(belief.stamp, belief.position)
-        self._track = Track(belief, history, correction)
-        status = fusion.status(belief, pose is not None, correction)
-        return Estimate(belief, percept, candidate, verdict, status, leverage)
-
-    def _unmoved(self, percept: Percept, belief: Belief) -> Estimate:
-        repeated = percept.stamp == belief.stamp
-        verdict = Verdict(Reason.REPEATED_STAMP if repeated else Reason.OLDER_STAMP)
-        status = self._stages.fusion.status(belief, False, self._track.correction)
-        return Estimate(belief, percept, None, verdict, status)
+        self._tracker.start_at(stamp, np.asarray(position, dtype=float), deviation)
 
     def _invalid(self, percept: Percept) -> bool:
         """Whether the numbers are unusable. A descriptor of another kind is the caller's mistake and refused."""
@@ -161,9 +124,9 @@ class Localizer:
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes: A_t, labels still due, the track."""
         learned, due = self.classifier.arrays(), self._teacher.arrays()
-        return put("classifier.", learned) | put("labels.", due) | put("track.", self._track.arrays())
+        return put("classifier.", learned) | put("labels.", due) | put("track.", self._tracker.track.arrays())
 
     def restore(self, arrays: Arrays) -> None:
         """Continue from where `arrays` were taken; the classifier is given at construction."""
         self._teacher.restore(take(arrays, "labels."))
-        self._track = Track.from_arrays(take(arrays, "track."))
+        self._tracker.track = Track.from_arrays(take(arrays, "track."))

@@ -1,13 +1,18 @@
-"""What a localizer carries from frame to frame: the belief, the gates' memory and the last correction."""
+"""The second half of a frame's way: candidates are judged, the filter moves, and the track goes on.
 
-from dataclasses import asdict, dataclass
+The track is what is carried from frame to frame: the belief, the gates' memory and the last correction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
-from tmapr.fusion.capf import Correction
-from tmapr.gating import History, Sighting
-from tmapr.types import Belief
+from tmapr.fusion.capf import Correction, Fusion
+from tmapr.gating import Gating, History, Sighting
+from tmapr.types import Belief, Candidate, Estimate, Percept, Reason, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,64 @@ class Track:
             History(accepted, dissent, int(arrays["dissenters"])),
             Correction(int(correction["stamp"]), correction["position"]) if correction else None,
         )
+
+
+class Tracker:
+    """Owns the track; `mapped` are the positions around which a camera nobody knows anything of may be."""
+
+    def __init__(self, gating: Gating, fusion: Fusion, mapped: Float[np.ndarray, "refs 2"]) -> None:
+        self.track = Track()
+        self._gating = gating
+        self._fusion = fusion
+        self._mapped = mapped
+
+    def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
+        """Begin anew from a position somebody knows, give or take `deviation` metres."""
+        self.track = Track(self._fusion.start(stamp, position, deviation))
+
+    def answer_late(self, percept: Percept) -> Estimate | None:
+        """The answer to a frame that came too late to move anything; None if its stamp is new."""
+        belief = self.track.belief
+        if belief is None or percept.stamp > belief.stamp:
+            return None
+        reason = Reason.REPEATED_STAMP if percept.stamp == belief.stamp else Reason.OLDER_STAMP
+        return Estimate(
+            belief, percept, None, Verdict(reason), self._fusion.status(belief, False, self.track.correction)
+        )
+
+    def pass_over(self, percept: Percept) -> Estimate:
+        """A frame that cannot be used: time goes on, and the belief becomes less certain."""
+        belief = self._predicted(percept.stamp)
+        self.track = replace(self.track, belief=belief)
+        status = self._fusion.status(belief, False, self.track.correction)
+        return Estimate(belief, percept, None, Verdict(Reason.FAULTY_FRAME), status)
+
+    def advance(self, percept: Percept, found: Sequence[Candidate], leverage: float | None = None) -> Estimate:
+        """Judge what was found for a usable frame, and correct the belief with what is believed."""
+        belief = self._predicted(percept.stamp)
+        seen = self._gating.admit(percept if self._fusion.apr else replace(percept, position=None), belief)
+        candidate, verdict = self._gating.judge(found, seen, belief, self.track.history, leverage)
+        history = self._gating.remember(self.track.history, candidate, seen, belief, verdict)
+        correction, nis = self.track.correction, None
+        if seen.position is not None:
+            belief = self._fusion.correct_apr(belief, seen.position)
+        if candidate and verdict.accepted:
+            if verdict.reason is Reason.RELOCALIZED:
+                belief = self._fusion.relocalize(belief, candidate.position, self._gating.max_innovation)
+            else:
+                nis = self._fusion.normalised_innovation(belief, candidate.position, verdict.confidence or 0.0)
+            belief = self._fusion.correct_reference(belief, candidate.position, verdict.confidence or 0.0)
+            correction = Correction(belief.stamp, belief.position)
+        self.track = Track(belief, history, correction)
+        status = self._fusion.status(belief, seen.position is not None, correction)
+        return Estimate(belief, percept, candidate, verdict, status, leverage, nis)
+
+    def _predicted(self, stamp: int) -> Belief:
+        if self.track.belief:
+            return self._fusion.predict(self.track.belief, stamp)
+        # Nobody said where we are: somewhere on the map.
+        spread = float(np.hypot(*self._mapped.std(axis=0)))
+        return self._fusion.start(stamp, self._mapped.mean(axis=0), max(spread, self._gating.max_innovation))
 
 
 def _fields(part: Belief | Sighting | Correction) -> dict[str, np.ndarray]:

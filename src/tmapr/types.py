@@ -43,6 +43,7 @@ class Reason(StrEnum):
     FAR_FROM_APR = "far from apr"
     FAR_FROM_BELIEF = "far from belief"
     JUMPS = "jumps"
+    UNCONFIRMED = "unconfirmed"
     ISOLATED = "isolated"
     AMBIGUOUS = "ambiguous"
 
@@ -171,6 +172,8 @@ class Estimate:
     verdict: Verdict
     status: Status
     leverage: float | None = None
+    nis: float | None = None
+    """How surprising an accepted reference was: its innovation squared, in the filter's own deviations."""
 
     @property
     def stamp(self) -> int:

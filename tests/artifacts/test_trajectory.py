@@ -15,7 +15,7 @@ STAMP = 1_628_847_484_123_456_789
 DESCRIPTOR = np.array([0.6, 0.8])
 CONTRACT = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
-    "similarity,score,leverage,support,margin,reason,confidence,innovation,learned"
+    "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis"
 )
 
 
@@ -38,6 +38,7 @@ def full(stamp, rng, *, margin=0.1, heading=-2.5):
         Verdict(Reason.ACCEPTED, confidence=1 / 3, innovation=0.1 + 0.2),
         Status.LOCALIZED,
         leverage=5e-324,
+        nis=1.7,
     )
 
 
@@ -99,10 +100,20 @@ def test_what_led_to_the_estimate_reads_back_bit_for_bit(files, rng):
         (table.margins, candidate.margin),
         (table.confidences, verdict.confidence),
         (table.innovations, verdict.innovation),
+        (table.nis, estimate.nis),
     ]
     assert [bits(column.values[0]) for column, _ in pairs] == [bits(value) for _, value in pairs]
     assert (table.references.values[0], table.places.values[0]) == (17, 4)
     assert (table.statuses, table.reasons) == ((Status.LOCALIZED,), (Reason.ACCEPTED,))
+
+
+def test_a_table_of_before_a_column_was_added_is_read_without_it(files, rng):
+    written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
+    lines = [line.rpartition(",")[0] for line in files[0].read_text().splitlines()]
+    files[0].write_text("\n".join(lines) + "\n")
+    table = load_estimates(files[0])
+    assert not table.nis.known.any()
+    assert table.innovations.known.tolist() == [True, False]
 
 
 def test_none_is_told_from_a_value_in_every_column(files, rng):
@@ -218,7 +229,7 @@ def test_a_value_that_could_not_be_read_back_is_not_written(margin, files, rng):
         ("place", "4.0", "line 3: place cannot be '4.0'"),
         ("apr_y", "", "line 3: only some of apr_x, apr_y are empty"),
         ("similarity", "", "line 3: only some of reference, ref_x"),
-        ("x", "1,2", "line 3: has 27 fields, the header has 26"),
+        ("x", "1,2", "line 3: has 28 fields, the header has 27"),
         ("x", '"1', "cannot be read as a table"),
     ],
 )

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import mahalanobis
 
 from tmapr.fusion import Correction, Fusion
 from tmapr.types import CHI2_95, Belief, Status
@@ -198,3 +199,25 @@ def corrected(seconds_ago, metres_away):
 )
 def test_the_first_rung_that_holds_names_the_status(semi_axis, apr_used, last, status):
     assert Fusion().status(believed(semi_axis), apr_used, last) is status
+
+
+@both_noises
+def test_the_normalised_innovation_is_that_of_an_independent_filter(fusion, rng):
+    belief = tracked(fusion)
+    position, confidence = belief.position + rng.normal(size=2), 0.4
+    variance = max(fusion.correction_variance / confidence, fusion.min_correction_variance)
+    spread = belief.covariance[:2, :2] + variance * np.eye(2)
+    expected = mahalanobis(position, belief.position, np.linalg.inv(spread)) ** 2
+    assert fusion.normalised_innovation(belief, position, confidence) == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_honest_filter_is_as_surprised_as_it_says(rng):
+    fusion = Fusion(noise="acceleration", correction_variance=4.0, min_correction_variance=4.0)
+    surprises, belief, truth = [], fusion.start(0, HERE, 2.0), rng.normal(HERE, 2.0)
+    for tenth in range(1, 3000):
+        belief = fusion.predict(belief, tenth * SECOND // 10)
+        seen = truth + rng.normal(0.0, 2.0, size=2)
+        surprises.append(fusion.normalised_innovation(belief, seen, 1.0))
+        belief = fusion.correct_reference(belief, seen, 1.0)
+    # The camera stands still, so the filter, which expects it to move, is never surprised more than it says: NIS ≤ 2.
+    assert 1.2 < np.mean(surprises) < 2.1

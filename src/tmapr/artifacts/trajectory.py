@@ -21,9 +21,11 @@ from tmapr.types import NANOSECONDS, Estimate, Reason, Status
 
 HEADER = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
-    "similarity,score,leverage,support,margin,reason,confidence,innovation,learned"
+    "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis"
 )
 _COLUMNS = HEADER.split(",")
+_LATER = ("nis",)
+"""Columns that tables of earlier versions do not have: none of their rows knew."""
 _CANDIDATE = ("reference", "ref_x", "ref_y", "place", "similarity", "score", "support", "margin")
 _NO_INTEGER = int(np.iinfo(np.int64).min)
 _Parsed = TypeVar("_Parsed")
@@ -62,6 +64,7 @@ class EstimateTable:
     margins: Column
     confidences: Column
     innovations: Column
+    nis: Column
 
 
 def save_estimates(path_csv: Path, path_tum: Path, estimates: Iterable[Estimate], learned: Iterable[bool]) -> None:
@@ -101,6 +104,7 @@ def load_estimates(path: Path) -> EstimateTable:
         margins=sheet.optional("margin", lambda cell: math.inf if cell == "inf" else _number(cell)),
         confidences=sheet.optional("confidence"),
         innovations=sheet.optional("innovation"),
+        nis=sheet.optional("nis"),
     )
 
 
@@ -117,7 +121,7 @@ def _values(estimate: Estimate, learned: bool) -> Iterator[int | float | str | N
     else:
         yield from (candidate.reference, *candidate.position.tolist(), candidate.place, candidate.similarity)
         yield from (candidate.score, estimate.leverage, candidate.support, candidate.margin)
-    yield from (verdict.reason, verdict.confidence, verdict.innovation, int(learned))
+    yield from (verdict.reason, verdict.confidence, verdict.innovation, int(learned), estimate.nis)
 
 
 def _text(name: str, value: int | float | str | None) -> str:
@@ -185,12 +189,12 @@ def _read(path: Path) -> _Sheet:
     if len(lines) < 2:
         raise InputError(f"{path}: holds no estimates; make it again with `tmapr run`")
     header, *rows = lines
-    if missing := [name for name in _COLUMNS if name not in header]:
+    if missing := [name for name in _COLUMNS if name not in (*header, *_LATER)]:
         raise InputError(f"{path}: has no column {', '.join(missing)}; is it a table of estimates?")
     for line, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise InputError(f"{path}: line {line}: has {len(row)} fields, the header has {len(header)}")
-    cells = dict(zip(header, zip(*rows, strict=True), strict=True))
+    cells = {name: ("",) * len(rows) for name in _LATER} | dict(zip(header, zip(*rows, strict=True), strict=True))
     for group in (("apr_x", "apr_y"), _CANDIDATE):
         for line, together in enumerate(zip(*(cells[name] for name in group), strict=True), start=2):
             if any(together) and not all(together):

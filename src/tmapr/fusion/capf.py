@@ -36,6 +36,7 @@ class Fusion(Settings):
     velocity_noise: float = Field(
         1.0, gt=0, description="q_v: velocity noise of eq. (8), or density of white acceleration, m²/s³"
     )
+    apr: bool = Field(True, description="correct with the pose head's positions; false: the map's frames alone")
     apr_variance: float = Field(9.0, gt=0, description="r_a: variance of an APR position per axis, m²")
     correction_variance: float = Field(
         3.0, gt=0, description="r_l: variance of a reference position at confidence 1, per axis, m²"
@@ -89,16 +90,24 @@ class Fusion(Settings):
         H = _OBSERVATION
         return Belief(stamp, unknown.mean, unknown.covariance + H.T @ covariance[:2, :2] @ H)
 
+    def normalised_innovation(self, belief: Belief, position: Float[np.ndarray, "2"], confidence: float) -> float:
+        """NIS, νᵀS⁻¹ν, of a reference's position about to correct: 2 in the mean if the filter is honest."""
+        surprise = _finite(position) - belief.position
+        spread = belief.covariance[:2, :2] + self._reference_variance(confidence) * np.eye(2)
+        return float(surprise @ np.linalg.solve(spread, surprise))
+
     def correct_apr(self, belief: Belief, position: Float[np.ndarray, "2"]) -> Belief:
         """Correct with the pose head's position."""
         return _corrected(belief, position, self.apr_variance)
 
     def correct_reference(self, belief: Belief, position: Float[np.ndarray, "2"], confidence: float) -> Belief:
         """Correct with an accepted reference's position, eq. (9)."""
+        return _corrected(belief, position, self._reference_variance(confidence))
+
+    def _reference_variance(self, confidence: float) -> float:
         if not isfinite(confidence):
             raise ValueError(f"confidence must be finite, got {confidence}")
-        variance = self.correction_variance / max(confidence, self.min_confidence)
-        return _corrected(belief, position, max(variance, self.min_correction_variance))
+        return max(self.correction_variance / max(confidence, self.min_confidence), self.min_correction_variance)
 
     def relocalize(self, belief: Belief, position: Float[np.ndarray, "2"], deviation: float) -> Belief:
         """Start again at `position`: the belief was wrong, so nothing but its stamp is kept."""
