@@ -19,34 +19,28 @@ import torch
 
 from measure import Metric, Seconds, conclude, milliseconds, ratio, show
 from tmapr.artifacts.images import Counts, read_image
+from tmapr.evaluation.random_vit import random_vit
 from tmapr.perception.export import export
 from tmapr.perception.image import Image
 from tmapr.perception.network import TorchEngine, assemble
 from tmapr.perception.onnx import SHIPPED, load_onnx
 from tmapr.perception.perceiver import Outputs
 from tmapr.perception.settings import Perception
-from tmapr.perception.vit import VisionTransformer
 from tmapr.types import Fault
 
 DATA = Path(__file__).parents[2] / "shared/data"
 SIZE = (224, 224)
 Engines = dict[str, Callable[[np.ndarray], Outputs]]
-WIDTH, DEPTH, HEADS = 768, 12, 12
 
 
-def random_vit(path: Path) -> Path:
-    """A ViT-B/14 file in the hub's layout; weights of the size that trained ones have."""
-    torch.manual_seed(0)
-    vit = VisionTransformer(WIDTH, DEPTH, HEADS)
-    with torch.no_grad():
-        for parameter in vit.parameters():
-            parameter.add_(0.02 * torch.randn_like(parameter))
-    torch.save(vit.state_dict(), path)
+def vit_file(path: Path) -> Path:
+    """A ViT-B/14 file in the hub's layout."""
+    torch.save(random_vit().state_dict(), path)
     return path
 
 
 def contenders(folder: Path) -> Engines:
-    settings = {"default": Perception(), "ViT-B/14": Perception(encoder=str(random_vit(folder / "vitb14.pth")))}
+    settings = {"default": Perception(), "ViT-B/14": Perception(encoder=str(vit_file(folder / "vitb14.pth")))}
     ways: Engines = {}
     for name, asked in settings.items():
         network, card = assemble(asked)

@@ -351,10 +351,28 @@ def test_a_precision_outside_its_range_is_refused(precision):
 @pytest.mark.parametrize(("apr", "kept"), [(0.0, True), (53.9, True), (54.1, False)])
 def test_a_pose_is_believed_up_to_its_limit_beyond_the_beliefs_ellipse(apr, kept):
     gates = Gating(max_apr_error=50.0)
-    admitted = gates.admit(percept(apr), believed())
+    admitted = gates.admit(percept(apr), believed(), ())
     assert (admitted.position is not None) is kept
 
 
 def test_a_percept_without_a_pose_is_admitted_as_it_is():
     given = percept(None)
-    assert GATES.admit(given, believed()) is given
+    assert GATES.admit(given, believed(), ()) is given
+
+
+@pytest.mark.parametrize(
+    ("rule", "seen", "leverage", "kept"),
+    [
+        ("always", candidate(1.0, similarity=0.1), 0.9, True),
+        ("familiar", candidate(1.0), 0.1, True),
+        ("familiar", candidate(1.0, similarity=0.81), 0.1, False),
+        ("familiar", candidate(1.0), 0.31, False),
+        ("familiar", candidate(1.0, support=0.49), 0.1, False),
+        ("familiar", candidate(1.0, margin=0.24), 0.1, False),
+        ("familiar", None, None, True),
+    ],
+)
+def test_a_pose_may_be_believed_only_where_the_frame_looks_like_the_map(rule, seen, leverage, kept):
+    strict = STRICT.model_copy(update={"apr": rule})
+    admitted = strict.admit(percept(0.0), believed(), (seen,) if seen else (), leverage)
+    assert (admitted.position is not None) is kept

@@ -10,6 +10,7 @@ others have confirmed it: what resembles an unmapped street changes from frame t
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -58,6 +59,9 @@ class Gating(Settings):
     max_apr_error: float = Field(
         50.0, gt=0, description="beyond the belief's ellipse by more, the pose head's position is not believed, metres"
     )
+    apr: Literal["always", "familiar"] = Field(
+        "always", description="when the pose head is believed: always, or where the frame looks like the map"
+    )
     confidence_floor: float = Field(0.1, gt=0, le=1, description="c_min: smallest factor of the confidence")
     max_jump: float = Field(10.0, gt=0, description="allowed beyond the displacement since the last accept, metres")
     max_speed: float = Field(20.0, gt=0, description="top speed, bounds the displacement between two frames, m/s")
@@ -76,14 +80,21 @@ class Gating(Settings):
             raise ValueError("bounds must be x_min, y_min, x_max, y_max with min not above max")
         return bounds
 
-    def admit(self, percept: Percept, belief: Belief) -> Percept:
+    def admit(
+        self, percept: Percept, belief: Belief, candidates: Sequence[Candidate], leverage: float | None = None
+    ) -> Percept:
         """The percept without its position if that lies absurdly far from the belief.
 
         A filter that takes such a position for a measurement is thrown there at hundreds of metres per second and calls
-        itself certain. If it is the belief that is wrong, the candidates soon overrule it, as without a pose head.
+        itself certain. If it is the belief that is wrong, the candidates soon overrule it, as without a pose head. Off
+        the map a pose head still names some place on it, frame after frame, until the filter is sure of it: `familiar`
+        also drops the position of a frame that does not look like the map.
         """
         if percept.position is None:
             return percept
+        unlike = candidates and self._unlike(candidates[0], leverage) is not None
+        if self.apr == "familiar" and unlike:
+            return replace(percept, position=None)
         believable = _distance(percept.position, belief.position) <= self.max_apr_error + belief.semi_axis
         return percept if believable else replace(percept, position=None)
 
@@ -98,24 +109,29 @@ class Gating(Settings):
         """The first accepted candidate, or the best one with the reason for its rejection."""
         if not candidates:
             return None, Verdict(Reason.NO_CANDIDATE)
-        if leverage is not None and leverage > self.max_leverage:
-            return candidates[0], Verdict(Reason.UNFAMILIAR)
-        verdicts = [self._judge_one(candidate, percept, belief, history) for candidate in candidates]
+        verdicts = [self._judge_one(candidate, percept, belief, history, leverage) for candidate in candidates]
         for candidate, verdict in zip(candidates, verdicts, strict=True):
             if verdict.accepted:
                 return candidate, verdict
         return candidates[0], verdicts[0]
 
-    def _judge_one(self, candidate: Candidate, percept: Percept, belief: Belief, history: History) -> Verdict:
+    def _judge_one(
+        self, candidate: Candidate, percept: Percept, belief: Belief, history: History, leverage: float | None
+    ) -> Verdict:
+        unlike = self._unlike(candidate, leverage)
+        return Verdict(unlike) if unlike else self._judge_motion(candidate, percept, belief, history)
+
+    def _unlike(self, candidate: Candidate, leverage: float | None) -> Reason | None:
+        """Why the frame does not look like the candidate, whatever is known of motion."""
+        if leverage is not None and leverage > self.max_leverage:
+            return Reason.UNFAMILIAR
         if candidate.similarity < self.min_similarity:
-            return Verdict(Reason.LOOKS_DIFFERENT)
+            return Reason.LOOKS_DIFFERENT
         if not self._inside(candidate.position):
-            return Verdict(Reason.OUT_OF_BOUNDS)
+            return Reason.OUT_OF_BOUNDS
         if candidate.support < self.min_support:
-            return Verdict(Reason.ISOLATED)
-        if candidate.margin < self.min_margin:
-            return Verdict(Reason.AMBIGUOUS)
-        return self._judge_motion(candidate, percept, belief, history)
+            return Reason.ISOLATED
+        return Reason.AMBIGUOUS if candidate.margin < self.min_margin else None
 
     def _judge_motion(self, candidate: Candidate, percept: Percept, belief: Belief, history: History) -> Verdict:
         estimate, slack, too_far = belief.position, belief.semi_axis, Reason.FAR_FROM_BELIEF

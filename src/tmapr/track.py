@@ -81,7 +81,8 @@ class Tracker:
     def advance(self, percept: Percept, found: Sequence[Candidate], leverage: float | None = None) -> Estimate:
         """Judge what was found for a usable frame, and correct the belief with what is believed."""
         belief = self._predicted(percept.stamp)
-        seen = self._gating.admit(percept if self._fusion.apr else replace(percept, position=None), belief)
+        posed = percept if self._fusion.apr else replace(percept, position=None)
+        seen = self._gating.admit(posed, belief, found, leverage)
         candidate, verdict = self._gating.judge(found, seen, belief, self.track.history, leverage)
         history = self._gating.remember(self.track.history, candidate, seen, belief, verdict)
         correction, nis = self.track.correction, None

@@ -158,6 +158,35 @@ def test_an_override_sets_one_value(override, value, experiment):
     assert value(experiment("", override))
 
 
+def test_an_included_file_gives_settings_and_the_file_itself_wins(tmp_path):
+    (tmp_path / "found").mkdir()
+    (tmp_path / "found" / "first.toml").write_text("[gating]\nmin_similarity = 0.7\nmin_margin = 1.0\nexpiry = 3.0\n")
+    (tmp_path / "second.toml").write_text("[gating]\nmin_margin = 2.0\n[fusion]\nvelocity_noise = 5.0\n")
+    own = 'include = ["found/first.toml", "second.toml"]\n[gating]\nexpiry = 7.0\n'
+    (tmp_path / "experiment.toml").write_text(own)
+    read = load_settings(Experiment, tmp_path / "experiment.toml", ["gating.recovery=9"])
+    assert read.gating == Gating(min_similarity=0.7, min_margin=2.0, expiry=7.0, recovery=9)
+    assert read.fusion.velocity_noise == 5.0
+
+
+@pytest.mark.parametrize(
+    ("own", "included", "message"),
+    [
+        ('include = "other.toml"', "", r"include must be a list of files, got 'other\.toml'"),
+        ("include = [1]", "", r"include must be a list of files, got \[1\]"),
+        ('include = ["absent.toml"]', "", r"absent\.toml: no such experiment file"),
+        ('include = ["other.toml"]', 'include = ["third.toml"]', r"other\.toml: is included by .*must not include"),
+        ('include = ["other.toml"]', "[gating]\nmin_similarty = 0.1", r"did you mean 'min_similarity'"),
+    ],
+)
+def test_a_mistake_in_including_is_one_line(own, included, message, tmp_path):
+    (tmp_path / "experiment.toml").write_text(own)
+    (tmp_path / "other.toml").write_text(included)
+    with pytest.raises(InputError, match=message) as refusal:
+        load_settings(Experiment, tmp_path / "experiment.toml")
+    assert "\n" not in str(refusal.value)
+
+
 def test_an_override_wins_over_the_file(experiment):
     assert experiment("[places]\ncell = 7.0\nridge = 2.0", "places.cell=8.0").places.cell == 8.0
 

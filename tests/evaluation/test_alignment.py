@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from tmapr.evaluation.alignment import fit_planar
@@ -19,6 +20,39 @@ def test_the_rotation_is_scipys(rng):
     a, b = (np.column_stack([track - track.mean(axis=0), np.zeros(80)]) for track in (source, target))
     rotation, _ = Rotation.align_vectors(b, a)
     assert fit_planar(source, target).angle == pytest.approx(rotation.as_euler("zyx")[0])
+
+
+@pytest.mark.parametrize("shape", ["anywhere", "a straight line", "a line that is hardly one"])
+def test_a_general_solver_finds_the_same_fit(rng, shape):
+    width = {"anywhere": 20.0, "a straight line": 0.0, "a line that is hardly one": 1e-3}[shape]
+    source = np.column_stack([np.linspace(-50, 50, 60), width * rng.normal(size=60)]) @ [[0.6, 0.8], [-0.8, 0.6]]
+    target = source @ [[-0.28, 0.96], [-0.96, -0.28]] + [400.0, -30.0]
+    target += 0.0 if shape == "a straight line" else rng.normal(size=(60, 2))
+
+    def left(guess):
+        cosine, sine = np.cos(guess[0]), np.sin(guess[0])
+        return (source @ [[cosine, sine], [-sine, cosine]] + guess[1:] - target).ravel()
+
+    solved = [least_squares(left, [start, 0.0, 0.0], xtol=1e-15, ftol=1e-15, gtol=1e-15) for start in (0.0, 2.0, 4.0)]
+    best = min(solved, key=lambda found: found.cost)
+    fit = fit_planar(source, target)
+    # An iterative solver finds a minimum to the root of the rounding only.
+    assert np.cos(fit.angle - best.x[0]) == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(fit.translation, best.x[1:], atol=1e-5)
+    assert np.sum((fit(source) - target) ** 2) <= 2 * best.cost * (1 + 1e-12) + 1e-20
+
+
+def test_a_straight_line_is_turned_as_scipy_turns_it_in_space(rng):
+    source = np.linspace(0, 100, 40)[:, None] * [np.cos(2.0), np.sin(2.0)]
+    target = np.linspace(0, 100, 40)[:, None] * [np.cos(-1.0), np.sin(-1.0)] + [7.0, 3.0]
+    # A line leaves the turn around itself open; an infinite weight keeps the vertical where it is.
+    a, b = (
+        np.vstack([np.column_stack([track - track.mean(axis=0), np.zeros(40)]), [0, 0, 1]])
+        for track in (source, target)
+    )
+    rotation, _ = Rotation.align_vectors(b, a, np.append(np.ones(40), np.inf))
+    assert fit_planar(source, target).angle == pytest.approx(rotation.as_euler("zyx")[0], abs=1e-12)
+    assert fit_planar(source, target).angle == pytest.approx(-3.0, abs=1e-12)
 
 
 def test_no_other_translation_fits_better(rng):

@@ -8,11 +8,15 @@ from tmapr.evaluation.errors import (
     JUMP_TOLERANCE,
     SPEED_TOLERANCE,
     ErrorSummary,
+    HeadingSummary,
+    InnovationSummary,
     Timing,
     consistency,
     count_jumps,
+    heading_errors,
     position_errors,
     reference_speed,
+    true_headings,
 )
 from tmapr.exceptions import InputError
 
@@ -34,11 +38,60 @@ def test_an_error_is_the_distance_to_the_truth():
     np.testing.assert_array_equal(position_errors(estimated, truth), [5.0, 0.0])
 
 
-def test_a_summary_holds_rmse_mean_and_median():
-    assert ErrorSummary.of(np.array([0.0, 0.0, 3.0, 5.0])) == ErrorSummary(np.sqrt(34 / 4), 2.0, 1.5)
+def test_a_summary_holds_rmse_mean_and_percentiles():
+    found = ErrorSummary.of(np.array([*np.arange(100.0), 1000.0]))
+    assert (found.rmse, found.mean) == pytest.approx((np.sqrt((328350 + 1e6) / 101), 5950 / 101))
+    assert (found.median, found.p75, found.p95, found.p99, found.max) == (50.0, 75.0, 95.0, 99.0, 1000.0)
 
 
-@pytest.mark.parametrize("condense", [ErrorSummary.of, Timing.of])
+@pytest.mark.parametrize(
+    ("estimated", "truth", "expected"),
+    [
+        (0.3, 0.1, 0.2),
+        (0.1, 0.3, 0.2),
+        (3.1, -3.1, 2 * np.pi - 6.2),
+        (-3.1, 3.1, 2 * np.pi - 6.2),
+        (7.0, 0.0, 7 - 2 * np.pi),
+    ],
+)
+def test_a_heading_error_is_the_shorter_way_round(estimated, truth, expected):
+    assert heading_errors(np.array([estimated]), np.array([truth]))[0] == pytest.approx(expected)
+
+
+def test_opposite_headings_are_half_a_turn_apart():
+    np.testing.assert_allclose(heading_errors(np.array([np.pi, 0.5]), np.array([0.0, 0.5 + 3 * np.pi])), np.pi)
+
+
+def test_heading_errors_are_told_in_degrees():
+    found = HeadingSummary.of(np.deg2rad(np.array([0.0, 0.0, 3.0, 5.0])))
+    assert (found.frames, found.mean_deg, found.median_deg) == (4, pytest.approx(2.0), pytest.approx(1.5))
+    assert (found.rmse_deg, found.p95_deg) == pytest.approx((np.sqrt(34 / 4), 4.7))
+
+
+def test_the_true_heading_is_the_way_the_truth_goes_on_each_stretch_that_is_known():
+    north = np.array([[0.0, float(metres)] for metres in range(5)])
+    west = np.array([[float(-metres), 40.0] for metres in range(5)])
+    still = np.tile([[9.0, 9.0]], (4, 1)) + 0.1 * np.arange(4)[:, None]
+    truth = np.vstack([north, np.full((2, 2), np.nan), west, np.full((1, 2), np.nan), still])
+    found = true_headings(truth, ~np.isnan(truth).any(axis=1))
+    np.testing.assert_allclose(found[:5], np.pi / 2)
+    np.testing.assert_allclose(np.abs(found[7:12]), np.pi)
+    assert np.isnan(found[[5, 6, *range(12, 17)]]).all()
+
+
+def test_half_a_metre_is_motion_enough_for_a_heading():
+    assert true_headings(along_x(0.0, 0.5), np.ones(2, dtype=bool)).tolist() == [0.0, 0.0]
+    assert np.isnan(true_headings(along_x(0.0, 0.49), np.ones(2, dtype=bool))).all()
+
+
+def test_innovations_are_counted_inside_the_95_percent_bound():
+    edge = chi2.ppf(0.95, df=2)
+    found = InnovationSummary.of(np.array([edge * 0.999, edge * 1.001, 0.0, 1.0]))
+    assert (found.inside95, found.count) == (0.75, 4)
+    assert found.mean == pytest.approx((2 * edge + 1.0) / 4)
+
+
+@pytest.mark.parametrize("condense", [ErrorSummary.of, HeadingSummary.of, InnovationSummary.of, Timing.of])
 @pytest.mark.parametrize(("values", "message"), [([], "must not be empty"), ([1.0, np.nan], "must be finite, got nan")])
 def test_nothing_and_non_numbers_are_refused(condense, values, message):
     with pytest.raises(ValueError, match=message):

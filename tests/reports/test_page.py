@@ -1,6 +1,8 @@
 """The page of a small run: complete, self-contained, well-formed, and deaf to what names contain."""
 
+import base64
 import csv
+import hashlib
 import json
 import re
 import shutil
@@ -19,7 +21,7 @@ from tmapr.experiment import Experiment
 from tmapr.reports.differences import changed_settings
 from tmapr.reports.evidence import RunEvidence, labelled
 from tmapr.reports.page import page
-from tmapr.reports.summary import comparison, loops, sentence, tracks
+from tmapr.reports.summary import comparison, decisions, sentence, tracks
 from tmapr.types import CHI2_95
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\x1b"
@@ -89,10 +91,26 @@ def test_the_page_is_balanced_html_and_well_formed_xml(run):
 def test_the_page_needs_nothing_beside_itself(run):
     balance = Balance()
     balance.feed(page([run]))
-    assert not {"script", "img", "iframe", "object", "image", "use"} & set(balance.tags)
-    links = [value for name, value in balance.attributes if name in ("src", "href", "xlink:href")]
-    assert links == ["data:,"]
+    assert not {"iframe", "object", "use", "base"} & set(balance.tags)
+    links = [value for name, value in balance.attributes if name in ("src", "href", "xlink:href", "srcset")]
+    assert {link.partition(",")[0] for link in links} <= {"data:", "data:image/png;base64", "data:image/jpeg;base64"}
     assert not re.search(r"url\(|@import", page([run]))
+
+
+def test_no_script_may_run_but_the_one_whose_hash_the_policy_names(run):
+    text = page([run])
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = [
+        meta.get("content") for meta in parsed(text).iter("meta") if meta.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules == {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "style-src": "'unsafe-inline'",
+        "script-src": f"'sha256-{digest}'",
+    }
 
 
 def test_names_from_files_are_text_and_never_markup(run):
@@ -136,12 +154,18 @@ def test_the_numbers_of_the_page_are_those_of_errors_json(run):
     for track in ("apr", "retrieval", "fused"):
         assert " ".join(f"{saved[track][key]:.2f}" for key in ("rmse", "mean", "median")) in text
     assert " ".join(f"{saved['loops'][key]:.3f}" for key in ("precision", "recall", "f1")) in text
-    assert f"{saved['nees']['mean']:.2f} {saved['nees']['coverage95']:.3f} {saved['step_ms']['p95']:.2f}" in text
+    assert f"{saved['nees']['mean']:.2f} {saved['nees']['coverage95']:.3f}" in text
+    assert f"{saved['step_ms']['p95']:.2f}" in text
+    assert " ".join(f"{saved['loops']['recall_at'][rank]:.3f}" for rank in ("1", "5", "10")) in text
+    assert f"{saved['ape']['rmse']:.2f}" in text
 
 
 def test_the_95th_percentile_has_a_column_where_it_was_computed(run):
-    assert "p95" not in [column.key for column in tracks({"night": night(run)}).columns]
-    figures = {**night(run), "fused": {**night(run)["fused"], "p95": 7.654}}
+    kept = ("rmse", "mean", "median")
+    short = {track: {key: night(run)[track][key] for key in kept} for track in ("apr", "retrieval", "fused")}
+    earlier = {**night(run), **short}
+    assert "p95" not in [column.key for column in tracks({"night": earlier}).columns]
+    figures = {**earlier, "fused": {**earlier["fused"], "p95": 7.654}}
     table = tracks({"night": figures})
     column = [column.key for column in table.columns].index("p95")
     assert [row[column] for row in table.cells] == ["–", "–", "7.65"]
@@ -149,12 +173,13 @@ def test_the_95th_percentile_has_a_column_where_it_was_computed(run):
 
 def test_a_score_over_nothing_is_a_dash(run):
     figures = {**night(run), "loops": {**night(run)["loops"], "precision": None}}
-    assert loops({"night": figures}).cells[0][1] == "–"
+    assert decisions({"night": figures}).cells[0][1] == "–"
 
 
-def test_every_sequence_has_its_four_figures_in_order(run):
-    titles = [svg.find("{*}title").text for svg in parsed(page([run])).findall(".//figure/{*}svg")]
-    assert titles == ["Map of night", "Error over time of night", "Verdicts on night", "Similarity on night"]
+def test_every_sequence_has_its_figures_in_order(run):
+    titles = [svg.find("{*}title").text for svg in parsed(page([run])).findall(".//figure/div[@class='plot']/{*}svg")]
+    kinds = ("Map of", "Error over time of", "Jumps on", "Verdicts on", "Similarity on", "Precision and recall on")
+    assert titles == [*(f"{kind} night" for kind in kinds), "Similarity matrix of night"]
 
 
 def test_an_oracle_is_called_one_in_the_headline_and_in_the_comparison(run):
@@ -205,8 +230,10 @@ def test_the_comparison_keeps_unrounded_numbers_in_json(run):
     assert row["localized"] == 100 * night(run)["status"]["localized"] / night(run)["frames"]
 
 
-def test_a_page_has_less_than_a_hundred_bytes_per_frame_beyond_its_frame(run):
-    assert len(page([run]).encode()) < 60_000 + 100 * night(run)["frames"]
+def test_a_page_has_less_than_a_hundred_bytes_per_frame_beyond_its_frame_its_cards_and_its_matrix(run):
+    frames = night(run)["frames"]
+    matrix = min(frames, 400) * min(len(run.memory), 400) * 4 // 3  # a byte a pixel, in base 64
+    assert len(page([run]).encode()) < 60_000 + 100 * frames + 700 * min(frames, 300) + matrix
 
 
 def test_figures_follow_the_alignment_of_the_last_evaluation(run):
@@ -246,6 +273,46 @@ def test_the_band_is_the_longest_semi_axis_of_the_95_percent_ellipse(altered):
 
 def test_time_on_the_axis_never_runs_back(altered):
     assert np.diff(altered.sequences[0].seconds).min() == 0
+
+
+def test_the_evidence_of_a_frame_is_its_row_of_the_table(run):
+    sequence = run.sequences[0]
+    rows = list(csv.DictReader(run.folder.estimates("night").read_text().splitlines()))
+    assert sequence.stamps.tolist() == [int(row["stamp_ns"]) for row in rows]
+    assert sequence.reasons == tuple(row["reason"] for row in rows)
+    columns = {
+        "reference": sequence.references,
+        "similarity": sequence.similarities,
+        "score": sequence.scores,
+        "leverage": sequence.leverages,
+        "support": sequence.supports,
+        "margin": sequence.margins,
+        "confidence": sequence.confidences,
+        "innovation": sequence.innovations,
+    }
+    for name, column in columns.items():
+        told = [float(row[name]) if row[name] else None for row in rows]
+        assert [value if known else None for value, known in zip(column.values, column.known, strict=True)] == told
+
+
+def test_a_frame_is_misled_if_the_gates_believed_what_lies_beyond_ten_metres(run):
+    sequence = run.sequences[0]
+    moved = sequence.candidates.values.copy()
+    moved[::7] += 10.1 + np.linalg.norm(moved[::7] - sequence.truth.values[::7], axis=1, keepdims=True)
+    wrong = replace(sequence, candidates=replace(sequence.candidates, values=moved))
+    expected = [
+        reason in ("accepted", "relocalized") and np.hypot(*(found - true)) > 10
+        for reason, found, true in zip(sequence.reasons, moved, sequence.truth.values, strict=True)
+    ]
+    assert any(expected)
+    assert wrong.misled.tolist() == expected
+
+
+def test_the_memory_of_the_map_comes_with_the_run(run):
+    positions = dict(zip(run.memory.frames.tolist(), run.memory.positions.tolist(), strict=True))
+    sequence = run.sequences[0]
+    for row in np.flatnonzero(sequence.references.known).tolist():
+        assert positions[sequence.references.values[row]] == sequence.candidates.values[row].tolist()
 
 
 def test_the_reference_is_drawn_in_the_order_it_was_driven(run):

@@ -1,47 +1,23 @@
 """The figures: drawn from a few frames whose picture is known."""
 
 import re
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from drives import FRAMES, TRACE, everywhere, sequence
 
 from tmapr.artifacts.trajectory import Column
-from tmapr.reports.errors import error_view
-from tmapr.reports.evidence import SequenceEvidence, Track
+from tmapr.reports.errors import error_keys, error_view
+from tmapr.reports.evidence import Track
 from tmapr.reports.figure import WIDTH, Key, legend
-from tmapr.reports.trajectory import View, map_view, unseen
+from tmapr.reports.layers import layer_keys
+from tmapr.reports.trajectory import View, map_keys, map_view, unseen
 from tmapr.reports.verdicts import reason_bars, similarity_view
-from tmapr.types import Status
+from tmapr.types import Reason, Status
 
-FRAMES = 40
 NAMES = ("x", "y")
-TRACE = np.column_stack([np.linspace(0, 100, FRAMES), np.zeros(FRAMES)])
 REFERENCE = Track(np.arange(FRAMES, dtype=float), TRACE)
-
-
-def everywhere(values):
-    return Column(values, np.ones(len(values), dtype=bool))
-
-
-def sequence(**changes):
-    """A straight drive: fused 1 m beside it, APR 10 m, every candidate on it but the last ten, which are 50 m away."""
-    candidates = TRACE + np.where(np.arange(FRAMES) < 30, 0.0, 50.0)[:, None] * [0, 1]
-    made = SequenceEvidence(
-        name="night",
-        figures={},
-        seconds=np.arange(FRAMES, dtype=float),
-        truth=everywhere(TRACE),
-        fused=everywhere(TRACE + np.array([0, 1.0])),
-        apr=everywhere(TRACE + np.array([0, 10.0])),
-        candidates=everywhere(candidates),
-        similarities=everywhere(np.where(np.arange(FRAMES) < 30, 0.8, 0.3)),
-        semi_axes=np.full(FRAMES, 2.0),
-        statuses=(Status.LOCALIZED,) * 30 + (Status.LOST,) * 10,
-        threshold=0.5,
-    )
-    return replace(made, **changes)
 
 
 def drawn(svg):
@@ -56,6 +32,11 @@ def points(mark):
     """The corners of a path of one absolute start and relative steps."""
     numbers = [[float(x), float(y)] for x, y in re.findall(r"[Ml](-?[\d.]+) (-?[\d.]+)", mark.get("d"))]
     return np.cumsum(numbers, axis=0)
+
+
+def points_of(part):
+    """The corners of one stretch of a path, without its M."""
+    return np.cumsum([[float(x), float(y)] for x, y in re.findall(r"(-?[\d.]+) (-?[\d.]+)", part)], axis=0)
 
 
 @pytest.mark.parametrize("view", [error_view, similarity_view, lambda drive: map_view(drive, REFERENCE, NAMES)])
@@ -98,15 +79,63 @@ def test_the_map_of_a_camera_that_stood_still_can_be_drawn():
 
 def test_the_fused_line_changes_its_role_with_the_status_and_has_no_hole():
     svg = map_view(sequence(), REFERENCE, NAMES)
-    # The first of each role is the legend's swatch.
-    localized, lost = (points(marks(svg, role)[1]) for role in ("localized", "lost"))
+    localized, lost = (points(marks(svg, role)[0]) for role in ("localized", "lost"))
     np.testing.assert_allclose(localized[-1], lost[0], atol=0.15)
 
 
 def test_the_legend_names_only_what_is_drawn():
-    words = {text.text for text in drawn(map_view(sequence(), REFERENCE, NAMES)).findall(".//{*}text")}
-    assert {"reference", "truth", "fused, localized", "fused, lost", "APR"} <= words
-    assert "fused, predicting" not in words
+    words = [key.words for key in map_keys(sequence())]
+    assert words == ["reference", "truth", "fused, localized", "fused, lost", "APR"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "view"), [(map_keys, lambda drive: map_view(drive, REFERENCE, NAMES)), (error_keys, error_view)]
+)
+def test_each_key_is_the_switch_of_a_layer_with_marks(keys, view):
+    misled = sequence(reasons=(Reason.ACCEPTED,) * FRAMES)
+    switches = [key.get("data-switch") for key in drawn(layer_keys(keys(misled))).iter("button")]
+    layers = {layer.get("data-layer"): layer for layer in drawn(view(misled)).iter() if layer.get("data-layer")}
+    assert len(switches) >= 4
+    for switch in switches:
+        assert [mark for mark in layers[switch].iter() if mark.get("d", "M0 0") != "M0 0"]
+
+
+def test_a_line_leads_from_each_frame_to_the_wrong_match_that_was_believed():
+    reasons = (Reason.ACCEPTED,) * 32 + (Reason.JUMPS,) * 8
+    drive = sequence(reasons=reasons)
+    view = View.of(drive, REFERENCE)
+    (mark,) = [mark for mark in marks(map_view(drive, REFERENCE, NAMES), "wrong") if "line" in mark.get("class")]
+    routes = [points_of(part) for part in mark.get("d").split("M")[1:]]
+    assert len(routes) == 2
+    for row, route in zip((30, 31), routes, strict=True):
+        ends = view(np.vstack([TRACE[row], drive.candidates.values[row]]))
+        np.testing.assert_allclose(route, ends, atol=0.15)
+    assert map_keys(drive)[-1].words == "wrong match accepted: 2"
+
+
+def test_a_wrong_match_stands_out_in_the_error_curve():
+    assert "wrong match accepted" not in [key.words for key in error_keys(sequence())]
+    misled = sequence(reasons=(Reason.ACCEPTED,) * FRAMES)
+    (spots,) = marks(error_view(misled), "wrong")
+    assert spots.get("d").count("M") == 10
+
+
+def test_sampled_frames_are_numbered_where_they_were_taken():
+    drive = sequence()
+    svg = drawn(map_view(drive, REFERENCE, NAMES, [5, 20]))
+    numbers = [text for text in svg.iter() if text.get("class") == "number"]
+    assert [text.text for text in numbers] == ["1", "2"]
+    expected = View.of(drive, REFERENCE)(TRACE[[5, 20]])[:, 0]
+    assert [float(text.get("x")) for text in numbers] == pytest.approx(expected.tolist(), abs=0.06)
+
+
+def test_where_the_truth_is_unknown_a_frame_is_where_it_was_said_to_be():
+    known = np.arange(FRAMES) != 20
+    drive = sequence(truth=Column(np.where(known[:, None], TRACE, np.nan), known))
+    svg = drawn(map_view(drive, REFERENCE, NAMES, [20]))
+    (number,) = [text for text in svg.iter() if text.get("class") == "number"]
+    place = View.of(drive, REFERENCE)(drive.fused.values[[20]])[0]
+    assert (float(number.get("x")), float(number.get("y")) - 4) == pytest.approx(tuple(place), abs=0.06)
 
 
 def test_a_long_legend_is_continued_on_the_next_line():
@@ -119,8 +148,9 @@ def test_a_long_legend_is_continued_on_the_next_line():
 def test_without_a_pose_head_no_apr_is_drawn_or_named():
     none = Column(np.full((FRAMES, 2), np.nan), np.zeros(FRAMES, dtype=bool))
     without = sequence(apr=none)
-    assert "APR" not in {text.text for text in drawn(map_view(without, REFERENCE, NAMES)).findall(".//{*}text")}
-    assert len(marks(error_view(without), "apr")) == 0
+    assert "APR" not in {key.words for key in [*map_keys(without), *error_keys(without)]}
+    for svg in (map_view(without, REFERENCE, NAMES), error_view(without)):
+        assert [mark.get("d") for mark in marks(svg, "apr")] == ["M0 0"]
 
 
 def test_no_line_crosses_a_silence():
@@ -161,8 +191,8 @@ def test_one_enormous_error_leaves_the_others_readable():
     fused = TRACE + np.array([0, 1.0])
     fused[3] = [1e9, 1e9]
     heights = points(marks(error_view(sequence(fused=everywhere(fused))), "fused")[-1])[:, 1]
-    assert heights.min() == pytest.approx(44.0)
-    assert np.median(heights) < 300 - 40
+    assert heights.min() == pytest.approx(10.0)
+    assert np.median(heights) < 266 - 40
 
 
 def test_the_band_is_as_high_as_the_stated_semi_axis():
@@ -229,14 +259,16 @@ def test_a_jittery_hour_stays_small(rng):
     count = 10_000
     way = np.column_stack([np.linspace(0, 3000, count), 400 * np.sin(np.linspace(0, 9, count))])
     long = sequence(
+        stamps=np.arange(count),
         seconds=np.arange(count) / 10,
         truth=everywhere(way),
         fused=everywhere(way + rng.normal(size=(count, 2))),
         apr=everywhere(way + 5 * rng.normal(size=(count, 2))),
         candidates=everywhere(way + 50 * rng.normal(size=(count, 2))),
         similarities=everywhere(rng.uniform(0, 1, count)),
+        reasons=(Reason.ACCEPTED,) * count,
         semi_axes=rng.uniform(1, 10, count),
         statuses=tuple(list(Status)[number] for number in rng.integers(4, size=count)),
     )
     sizes = [len(map_view(long, Track(long.seconds, way), NAMES)), len(error_view(long)), len(similarity_view(long))]
-    assert sum(sizes) < 950_000
+    assert sum(sizes) < 1_100_000

@@ -78,9 +78,29 @@ class RunFolder:
         """Where every method puts a sequence's frames."""
         return self.comparison / f"{_file_name(sequence)}.csv"
 
+    @property
+    def ablation(self) -> Path:
+        """A run folder for each row of an ablation."""
+        return self.path / "ablate"
+
+    @property
+    def ablated(self) -> Path:
+        """What an ablation found."""
+        return self.path / "ablation.json"
+
+    @property
+    def inputs(self) -> Path:
+        """Which percepts a row of an ablation was made from."""
+        return self.path / "inputs.json"
+
+    @property
+    def percepts_folder(self) -> Path:
+        """The percept caches."""
+        return self.path / "percepts"
+
     def percepts(self, sequence: str) -> Path:
         """A sequence's percept cache."""
-        return self.path / "percepts" / f"{_file_name(sequence)}.npz"
+        return self.percepts_folder / f"{_file_name(sequence)}.npz"
 
     def estimates(self, sequence: str) -> Path:
         """A sequence's estimates as a table."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmapr.cli.options import Overrides, Quiet, located, needs, watching
+from tmapr.cli.options import Overrides, Quiet, located, needs, telling, watching
 
 if TYPE_CHECKING:
     from tmapr.evaluation.comparison import Row
@@ -43,9 +43,7 @@ def compare(  # noqa: PLR0913 (each an option)
     results: dict[str, list[Row]] = {}
     opened = [located(path, overrides or [], None) for path in experiments]
     for settings, folder in opened:
-        contest = Contest(
-            settings, folder, chosen_device(device), watching(settings.name, quiet), _silent if quiet else _told
-        )
+        contest = Contest(settings, folder, chosen_device(device), watching(settings.name, quiet), telling(quiet))
         found = contest.held(entries, seeds, baseline_seeds)
         results |= {f"{settings.name} · {name}": rows for name, rows in found.items()}
     if form == "text":
@@ -56,15 +54,6 @@ def compare(  # noqa: PLR0913 (each an option)
     table = comparison_table(results)
     table = replace(table, notes=(*sentences(results), *table.notes))
     typer.echo({"markdown": table.markdown, "latex": table.latex, "json": table.json}[form](), nl=False)
-
-
-def _told(line: str) -> None:
-    """Beside the table, so that it can be redirected."""
-    typer.echo(line, err=True)
-
-
-def _silent(line: str) -> None:
-    """Say nothing."""
 
 
 def _listed(text: str, allowed: str, option: str) -> list[str]:

@@ -5,6 +5,9 @@ import sys
 
 import typer
 
+from tmapr.cli.ablate import ablate
+from tmapr.cli.bench import bench
+from tmapr.cli.calibrate import calibrate
 from tmapr.cli.check import check
 from tmapr.cli.compare import compare
 from tmapr.cli.config import config
@@ -37,6 +40,9 @@ app.command("run")(run_verb)
 app.command()(evaluate)
 app.command()(report)
 app.command()(compare)
+app.command()(calibrate)
+app.command()(ablate)
+app.command()(bench)
 app.command()(config)
 app.command()(preview)
 app.add_typer(weights, name="weights")

@@ -1,6 +1,6 @@
 """Options that several verbs share."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -55,6 +55,16 @@ def encoding(experiment: "Experiment", folder: "RunFolder", device: str, quiet: 
     from tmapr.evaluation.encoding import Encoding
 
     return Encoding(experiment, folder, device, watching("encoding", quiet))
+
+
+def telling(quiet: bool) -> Callable[[str], None]:
+    """Lines on what goes on, beside the output, so that that can be redirected."""
+
+    def tell(line: str) -> None:
+        if not quiet:
+            typer.echo(line, err=True)
+
+    return tell
 
 
 def watching(label: str, quiet: bool) -> "Watch":

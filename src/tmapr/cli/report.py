@@ -1,37 +1,43 @@
-"""`tmapr report`: one page of HTML, or the table that compares runs."""
+"""`tmapr report`: one page of HTML, the table that compares runs, or one of the paper's tables."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tmapr.reports.paper import TableName, beside_the_paper
+
 if TYPE_CHECKING:
     from tmapr.reports.table import Table
 
-Format = Literal["html", "markdown", "latex", "json"]
+Format = Literal["html", "text", "markdown", "latex", "json"]
 
 
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="finished run folders")],
-    form: Annotated[Format, typer.Option("--format", help="a page, or the comparison as a table")] = "html",
+    table: Annotated[
+        TableName | None, typer.Option(help="the paper's Table II, III, IV or V; the last two need `tmapr ablate`")
+    ] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="add the paper's own numbers to that table")] = False,
+    form: Annotated[Format | None, typer.Option("--format", help="default: html, the page; with --table text")] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="default: RUN/report/index.html, or print it")
     ] = None,
 ) -> None:
     """Show runs on one page, or compare them in a table; they are evaluated first."""
     from tmapr.artifacts.atomic import write_text
-    from tmapr.exceptions import InputError
     from tmapr.reports.evidence import RunEvidence
     from tmapr.reports.page import page
-    from tmapr.reports.summary import comparison
 
-    if out is not None and out.is_dir():
-        raise InputError(f"{out}: is a folder; name the file to write")
-    evidence = [RunEvidence.load(path) for path in runs]
-    text = page(evidence) if form == "html" else _written(comparison(evidence), form)
-    if form == "html" and out is None:
+    form = form or ("text" if table else "html")
+    _refuse_contradictions(table, paper, form, out)
+    if form == "html":
+        text = page([RunEvidence.load(path) for path in runs])
         # A comparison never replaces the page of the run that happens to be named first.
-        out = runs[0] / "report" / ("index.html" if len(runs) == 1 else "comparison.html")
+        out = out or runs[0] / "report" / ("index.html" if len(runs) == 1 else "comparison.html")
+    else:
+        text = _written(_asked(runs, table, paper), form)
     if out is None:
         typer.echo(text, nl=False)
         return
@@ -39,7 +45,49 @@ def report(
     typer.echo(str(out))
 
 
+def _refuse_contradictions(table: TableName | None, paper: bool, form: Format, out: Path | None) -> None:
+    from tmapr.exceptions import InputError
+
+    if out is not None and out.is_dir():
+        raise InputError(f"{out}: is a folder; name the file to write")
+    if paper and table is None:
+        raise InputError("--paper: adds to one of the paper's tables; name it with --table")
+    if table and form == "html":
+        raise InputError(
+            f"--format html: is the page, without --table {table}; allowed are text, markdown, latex, json"
+        )
+
+
+def _asked(runs: Sequence[Path], name: TableName | None, paper: bool) -> "Table":
+    from tmapr.reports.evidence import RunEvidence
+    from tmapr.reports.summary import comparison
+
+    if name is None:
+        return comparison([RunEvidence.load(path) for path in runs])
+    table = _ablation(runs, name) if name in ("loops", "system") else _errors(runs, name)
+    return beside_the_paper(table, name) if paper else table
+
+
+def _errors(runs: Sequence[Path], name: TableName) -> "Table":
+    from tmapr.reports.evidence import RunEvidence
+    from tmapr.reports.fusion_gain import fusion_table
+    from tmapr.reports.localization import evaluated, localization_table
+
+    found = evaluated([RunEvidence.load(path) for path in runs])
+    return localization_table(found) if name == "localization" else fusion_table(found)
+
+
+def _ablation(runs: Sequence[Path], name: TableName) -> "Table":
+    from tmapr.reports.ablation import loops_table, system_table
+    from tmapr.reports.over_runs import load_ablations
+
+    found = load_ablations(runs)
+    return loops_table(found) if name == "loops" else system_table(found)
+
+
 def _written(table: "Table", form: Format) -> str:
     if form == "latex":
         return table.latex()
+    if form == "text":
+        return table.text()
     return table.json() if form == "json" else table.markdown()

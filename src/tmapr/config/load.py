@@ -15,12 +15,17 @@ from tmapr.config.settings import Settings
 from tmapr.exceptions import InputError
 
 Model = TypeVar("Model", bound=Settings)
+_INCLUDE = "include"
 _BARE_WORD = re.compile(r"[A-Za-z_~./][^\s\"'\[\]{}#=,]*")
 
 
 def load_settings(model: type[Model], path: Path | None = None, overrides: Iterable[str] = ()) -> Model:
-    """Read `path` (or take the defaults) and apply overrides of the form `section.key=value`."""
-    tree = _read(path) if path else {}
+    """Read `path` (or take the defaults) and apply overrides of the form `section.key=value`.
+
+    `include = ["FILE", …]` at the top of the file takes settings from other files, named relative to it; later files
+    win over earlier ones, and what the file says itself over all of them.
+    """
+    tree = _included(path) if path else {}
     for override in overrides:
         _apply(tree, override)
     try:
@@ -29,6 +34,32 @@ def load_settings(model: type[Model], path: Path | None = None, overrides: Itera
     except ValidationError as error:
         line = f"{path or 'settings'}: {_explain(model, error.errors()[0])}"
         raise InputError(" ".join(line.split())) from None
+
+
+def _included(path: Path) -> dict[str, Any]:
+    own = _read(path)
+    names = own.pop(_INCLUDE, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{path}: {_INCLUDE} must be a list of files, got {_short(names)}")
+    tree: dict[str, Any] = {}
+    for name in names:
+        file = path.parent / name
+        further = _read(file)
+        # One level is enough for a calibration, and no circle can arise.
+        if _INCLUDE in further:
+            raise InputError(f"{file}: is included by {path} and so must not include others itself")
+        _merge(tree, further)
+    _merge(tree, own)
+    return tree
+
+
+def _merge(tree: dict[str, Any], over: Mapping[str, Any]) -> None:
+    for key, value in over.items():
+        below = tree.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            _merge(below, value)
+        else:
+            tree[key] = value
 
 
 def _read(path: Path) -> dict[str, Any]:

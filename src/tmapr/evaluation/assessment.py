@@ -8,109 +8,154 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from tmapr.artifacts.percepts import Recording
-from tmapr.artifacts.run import RunFolder, file_digest, load_json, save_json
-from tmapr.artifacts.trajectory import Column, EstimateTable, load_estimates
-from tmapr.config import load_settings
+from tmapr.artifacts.run import RunFolder, save_json
+from tmapr.artifacts.trajectory import Column
 from tmapr.evaluation.alignment import PlanarTransform
-from tmapr.evaluation.encoding import load_recording
-from tmapr.evaluation.errors import ErrorSummary, consistency, count_jumps, position_errors, reference_speed
-from tmapr.evaluation.loops import correct_candidates, opportunities, score_loops
-from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.evaluation.errors import (
+    ErrorSummary,
+    HeadingSummary,
+    InnovationSummary,
+    consistency,
+    count_jumps,
+    heading_errors,
+    position_errors,
+    reference_speed,
+    true_headings,
+)
+from tmapr.evaluation.finished import FinishedRun, Trial
+from tmapr.evaluation.pairing import interval_of, rmse_of
+from tmapr.evaluation.pose_errors import Delta, PoseErrors, Trajectory, absolute_errors, relative_errors
+from tmapr.evaluation.ranking import by_system
+from tmapr.evaluation.recognition import recognition
 from tmapr.retrieval.memory import Memory
-from tmapr.system import Map
+from tmapr.system import Watch
+from tmapr.types import Status
 
 Fit = Callable[[Float[np.ndarray, "n 2"], Float[np.ndarray, "n 2"]], PlanarTransform]
 """Brings a whole trajectory nearest to the truth."""
 
+_DELTAS = (Delta(1, "frames"), Delta(10.0, "metres"))
+"""What relative errors are taken over: evo's default, where jumps show, and a stretch of road."""
 
-def assess(folder: RunFolder, fit: Fit | None = None) -> dict[str, Any]:
+
+def assess(folder: RunFolder, fit: Fit | None = None, watch: Watch = iter) -> dict[str, Any]:
     """Evaluate every test sequence of a run and write errors.json; with a `fit`, after fitting each trajectory."""
-    experiment = load_settings(Experiment, folder.experiment)
-    if not folder.provenance.exists():
-        raise InputError(f"{folder.path}: holds no finished run; make one with `tmapr run EXPERIMENT`")
-    provenance = load_json(folder.provenance)
-    if provenance["experiment_sha256"] != file_digest(folder.experiment):
-        raise InputError(f"{folder.experiment}: has changed since its estimates were made; run `tmapr run` again")
-    environment = Map.load(folder.map, experiment.system)
-    if provenance["map"] != environment.digest:
-        raise InputError(f"{folder.path}: its estimates were made with another map; run `tmapr run` again")
+    run = FinishedRun.load(folder)
+    ranking, made = by_system(run), run.provenance
     tests = {}
-    for name in experiment.data.test:
-        table = load_estimates(folder.estimates(name))
-        recording = load_recording(experiment, folder, name)
-        if not np.array_equal(table.stamps, recording.stamps):
-            raise InputError(f"{folder.estimates(name)}: its frames are not those of the percepts; run again")
-        results = _sequence(table, recording, environment.memory, experiment.gating.min_similarity, fit)
-        tests[name] = results | provenance["sequences"][name]
+    for name in run.experiment.data.test:
+        trial = run.trial(name)
+        loops = recognition(trial, run, ranking, watch)
+        tests[name] = _figures(trial, run.environment.memory, fit) | {"loops": loops} | made["sequences"][name]
     errors = {
         "test": tests,
-        "alignment": "planar" if fit else provenance["alignment"],
-        "labels": provenance["labels"],
-        "frame": asdict(environment.frame),
-        "settings_sha256": provenance["settings_sha256"],
+        "alignment": "planar" if fit else made["alignment"],
+        "labels": made["labels"],
+        "frame": asdict(run.environment.frame),
+        "settings_sha256": made["settings_sha256"],
     }
     save_json(folder.errors, errors)
     return errors
 
 
-def _sequence(
-    table: EstimateTable, recording: Recording, memory: Memory, threshold: float, fit: Fit | None
-) -> dict[str, Any]:
-    known, truth = recording.known, recording.truth
-    if not known.any():
-        raise InputError(f"{recording.sequence}: no frame has a true position; nothing to compare with")
-    everywhere = Column(table.positions, np.ones(len(known), dtype=bool))
+def _figures(trial: Trial, memory: Memory, fit: Fit | None) -> dict[str, Any]:
+    table, fused = trial.table, trial.fused
+    apr_fit, fused_fit = (_fitted(column, trial, fit) for column in (table.apr_positions, fused))
     order = np.argsort(memory.frames)
     speed = reference_speed(memory.stamps[order], memory.positions[order])
-    honesty = consistency(table.positions[known] - truth[known], table.covariances[known])
     return {
-        "frames": len(known),
-        "apr": _errors(table.apr_positions, recording, fit),
-        "retrieval": _errors(table.reference_positions, recording),
-        "fused": _errors(everywhere, recording, fit),
-        "loops": _loops(table, recording, memory, threshold),
+        "frames": len(trial.recording),
+        "apr": _errors(table.apr_positions, trial, apr_fit),
+        "retrieval": _errors(table.reference_positions, trial),
+        "fused": _with_interval(fused, trial, fused_fit),
+        "heading": _heading_errors(trial, apr_fit),
+        "ape": {"alignment": "planar" if fit else "none"} | _absolute(trial, fused_fit),
+        "rpe": [_relative(trial, delta) for delta in _DELTAS],
         "reasons": _counts(table.reasons),
         "status": _counts(table.statuses),
-        "nees": asdict(honesty),
-        "jumps": {
-            "apr": _jumps(recording, table.apr_positions, speed),
-            "fused": _jumps(recording, everywhere, speed),
-        },
+        "nees": _honesty(trial),
+        "nis": asdict(InnovationSummary.of(table.nis.values[table.nis.known])) if table.nis.known.any() else None,
+        "jumps": {"apr": _jumps(trial, table.apr_positions, speed), "fused": _jumps(trial, fused, speed)},
     }
 
 
-def _errors(column: Column, recording: Recording, fit: Fit | None = None) -> dict[str, float] | None:
-    both = column.known & recording.known
+def _fitted(column: Column, trial: Trial, fit: Fit | None) -> PlanarTransform | None:
+    both = column.known & trial.recording.known
+    return fit(column.values[both], trial.recording.truth[both]) if fit and both.any() else None
+
+
+def _frame_errors(column: Column, trial: Trial, moved: PlanarTransform | None) -> Float[np.ndarray, " n"]:
+    """Of the frames that have both positions."""
+    both = column.known & trial.recording.known
+    estimated = moved(column.values[both]) if moved else column.values[both]
+    return position_errors(estimated, trial.recording.truth[both])
+
+
+def _errors(column: Column, trial: Trial, moved: PlanarTransform | None = None) -> dict[str, Any] | None:
+    errors = _frame_errors(column, trial, moved)
+    return asdict(ErrorSummary.of(errors)) if len(errors) else None
+
+
+def _with_interval(column: Column, trial: Trial, moved: PlanarTransform | None) -> dict[str, Any]:
+    errors = _frame_errors(column, trial, moved)
+    found = interval_of(rmse_of(errors), len(errors))
+    return asdict(ErrorSummary.of(errors)) | {"rmse_interval": [found.low, found.high]}
+
+
+def _heading_errors(trial: Trial, moved: PlanarTransform | None) -> dict[str, Any] | None:
+    """Of the pose head, turned as its positions were."""
+    headings, truth = trial.table.apr_headings, true_headings(trial.recording.truth, trial.recording.known)
+    both = headings.known & ~np.isnan(truth)
     if not both.any():
         return None
-    estimated, truth = column.values[both], recording.truth[both]
-    if fit:
-        estimated = fit(estimated, truth)(estimated)
-    return asdict(ErrorSummary.of(position_errors(estimated, truth)))
+    turned = headings.values[both] + (moved.angle if moved else 0.0)
+    return asdict(HeadingSummary.of(heading_errors(turned, truth[both])))
 
 
-def _loops(table: EstimateTable, recording: Recording, memory: Memory, threshold: float) -> dict[str, Any]:
-    known = recording.known
-    truth: Float[np.ndarray, "n 2"] = recording.truth[known]
-    found: Bool[np.ndarray, " n"] = table.similarities.known[known]
-    correct = correct_candidates(table.reference_positions.values[known], truth)
-    scores = score_loops(
-        table.similarities.values[known],
-        found=found,
-        correct=correct,
-        opportunity=opportunities(truth, memory.positions),
-        threshold=threshold,
-    )
-    return asdict(scores)
+def _absolute(trial: Trial, moved: PlanarTransform | None) -> dict[str, Any]:
+    reference, estimate = _trajectories(trial, moved)
+    return {"poses": len(reference.stamps)} | asdict(PoseErrors.of(absolute_errors(reference, estimate)))
 
 
-def _jumps(recording: Recording, column: Column, speed: float) -> int | None:
+def _relative(trial: Trial, delta: Delta) -> dict[str, Any]:
+    """Of the positions as they are: no rigid alignment changes it. Only a count where no two lie so far apart."""
+    errors = relative_errors(*_trajectories(trial, None), delta=delta)
+    over = {"delta": delta.value, "unit": delta.unit, "all_pairs": delta.all_pairs, "alignment": "none"}
+    return over | {"pairs": len(errors)} | (asdict(PoseErrors.of(errors)) if len(errors) else {})
+
+
+def _trajectories(trial: Trial, moved: PlanarTransform | None) -> tuple[Trajectory, Trajectory]:
+    """Truth and estimate at the frames of the trajectory file that have a true position."""
+    rows = np.flatnonzero(trial.recording.known & _later(trial.table.stamps))
+    stamps, positions = trial.table.stamps[rows], trial.table.positions[rows]
+    reference = Trajectory.of_positions(stamps, trial.recording.truth[rows])
+    return reference, Trajectory.of_positions(stamps, moved(positions) if moved else positions)
+
+
+def _later(stamps: np.ndarray) -> Bool[np.ndarray, " n"]:
+    """Whether each stamp is later than all before it."""
+    latest = np.maximum.accumulate(stamps)
+    return np.concatenate([[True], latest[1:] > latest[:-1]])
+
+
+def _honesty(trial: Trial) -> dict[str, Any]:
+    """NEES over all frames with a true position, and by what the filter said of itself."""
+    known = trial.recording.known
+    errors = trial.table.positions - trial.recording.truth
+    statuses, by_status = np.array(trial.table.statuses), {}
+    for status in Status:
+        rows = known & (statuses == status)
+        if rows.any():
+            found = consistency(errors[rows], trial.table.covariances[rows])
+            by_status[status.value] = {"frames": int(rows.sum())} | asdict(found)
+    return asdict(consistency(errors[known], trial.table.covariances[known])) | {"by_status": by_status}
+
+
+def _jumps(trial: Trial, column: Column, speed: float) -> int | None:
     """Jumps of a track; a frame with an older stamp cannot have moved it, so time is taken not to run back."""
     if not column.known.any():
         return None
-    stamps = np.maximum.accumulate(recording.stamps)[column.known]
+    stamps = np.maximum.accumulate(trial.recording.stamps)[column.known]
     return count_jumps(stamps, column.values[column.known], speed)
 
 

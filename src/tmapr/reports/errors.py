@@ -1,46 +1,79 @@
 """The error over time: log scale, so that a lost minute does not flatten the good ones; beneath it, the status."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from tmapr.artifacts.trajectory import Column
 from tmapr.reports.evidence import SequenceEvidence
-from tmapr.reports.figure import WIDTH, Key, area, axes, dots, drawing, label, legend, lines, rectangle, strips
-from tmapr.reports.scale import Linear, Logarithmic, Scale
+from tmapr.reports.figure import WIDTH, Key, area, axes, dots, drawing, label, lines, rectangle, strips
+from tmapr.reports.layers import layer, marker
+from tmapr.reports.scale import Linear, Logarithmic
 from tmapr.reports.stretches import SILENCE, stretches
 from tmapr.reports.thinning import distinct, extremes
 from tmapr.types import Status
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, WIDTH - 12.0, 44.0, 300.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, WIDTH - 12.0, 10.0, 266.0
 _LANE, _LANES_AT = 15.0, _BOTTOM + 50.0
+_HEIGHT = _LANES_AT + _LANE * len(Status) + 8
 _LOWEST, _HIGHEST = -2, 5
-_MINUTES_FROM = 1200.0
+_MINUTE, _MINUTES_FROM = 60.0, 1200.0
+
+CURSOR = (_TOP, _HEIGHT - 8)
+"""How far up and down a line through one moment goes, in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAxes:
+    """Time since the first frame to the right, in seconds or minutes; the error upward, in decades of metres."""
+
+    x: Linear
+    y: Logarithmic
+    unit: float
+
+    def __call__(self, seconds: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
+        """Seconds and metres to pixels."""
+        return np.column_stack([self.x(seconds / self.unit), self.y(errors)])
+
+    @classmethod
+    def of(cls, sequence: SequenceEvidence) -> "ErrorAxes":
+        """The axes of a test sequence."""
+        unit = _MINUTE if sequence.seconds[-1] > _MINUTES_FROM else 1.0
+        errors = map(sequence.errors, (sequence.apr, sequence.fused, sequence.candidates))
+        x = Linear(0.0, max(float(sequence.seconds[-1]), 1e-3) / unit, (_LEFT, _RIGHT), 10)
+        return cls(x, _log_axis(np.concatenate([track.values[track.known] for track in errors])), unit)
 
 
 def error_view(sequence: SequenceEvidence) -> str:
-    """APR and fused as lines, the first candidate as dots, the stated 95 % semi-axis as a band."""
+    """APR and fused as lines, the first candidate and wrong accepted ones as dots, the 95 % semi-axis as a band."""
     apr, fused, retrieval = map(sequence.errors, (sequence.apr, sequence.fused, sequence.candidates))
-    unit, word = (60.0, "min") if sequence.seconds[-1] > _MINUTES_FROM else (1.0, "s")
-    x = Linear(0.0, max(float(sequence.seconds[-1]), 1e-3) / unit, (_LEFT, _RIGHT), 10)
-    y = _log_axis(np.concatenate([track.values[track.known] for track in (apr, fused, retrieval)]))
-    pixels = x(sequence.seconds / unit)
-    marks = _band(pixels, sequence, y)
-    keys = [Key("line", "fused localized", "fused"), Key("area", "band", "95 % semi-axis stated by the filter")]
-    if apr.known.any():
-        marks.append(_curve(pixels, sequence, apr, y, "apr"))
-        keys.append(Key("line", "apr", "APR"))
-    if retrieval.known.any():
-        seen = np.column_stack([pixels, y(retrieval.values)])[retrieval.known]
-        marks.append(dots(distinct(seen), "retrieval"))
-        keys.append(Key("dot", "retrieval", "first candidate"))
-    marks.append(_curve(pixels, sequence, fused, y, "fused localized"))
+    axis = ErrorAxes.of(sequence)
+    candidates = axis(sequence.seconds, retrieval.values)
+    marks = [
+        layer("band", *_band(axis, sequence)),
+        layer("apr", _curve(axis, sequence, apr, "apr")),
+        layer("retrieval", dots(distinct(candidates[retrieval.known]), "retrieval")),
+        layer("fused localized", _curve(axis, sequence, fused, "fused localized")),
+        layer("wrong", dots(distinct(candidates[sequence.misled]), "wrong")),
+        marker("cursor", "here"),
+    ]
+    word = "min" if axis.unit == _MINUTE else "s"
     titles = (f"time since the first frame, {word}", "position error, m")
-    parts = [legend(keys, _LEFT, 14.0), axes(x, y, titles), *marks, *_lanes(pixels, sequence)]
+    parts = [axes(axis.x, axis.y, titles), *_lanes(axis.x(sequence.seconds / axis.unit), sequence), *marks]
     described = "Position error in metres over time, logarithmic, of APR, fused and first candidate, and the status."
-    height = _LANES_AT + _LANE * len(Status) + 8
-    return drawing(height, f"Error over time of {sequence.name}", described, parts)
+    return drawing(_HEIGHT, f"Error over time of {sequence.name}", described, parts)
+
+
+def error_keys(sequence: SequenceEvidence) -> list[Key]:
+    """What is drawn, each key of one layer."""
+    keys = [Key("line", "fused localized", "fused"), Key("area", "band", "95 % semi-axis stated by the filter")]
+    if sequence.errors(sequence.apr).known.any():
+        keys.append(Key("line", "apr", "APR"))
+    if sequence.errors(sequence.candidates).known.any():
+        keys.append(Key("dot", "retrieval", "first candidate"))
+    return [*keys, Key("dot", "wrong", "wrong match accepted")] if sequence.misled.any() else keys
 
 
 def _log_axis(errors: Float[np.ndarray, " n"]) -> Logarithmic:
@@ -52,14 +85,14 @@ def _log_axis(errors: Float[np.ndarray, " n"]) -> Logarithmic:
     return Logarithmic(low, min(max(high, low + 1), _HIGHEST), (_BOTTOM, _TOP))
 
 
-def _curve(pixels: Float[np.ndarray, " n"], sequence: SequenceEvidence, errors: Column, y: Scale, role: str) -> str:
+def _curve(axis: ErrorAxes, sequence: SequenceEvidence, errors: Column, role: str) -> str:
     known = errors.known
-    points = np.column_stack([pixels[known], y(errors.values[known])])
+    points = axis(sequence.seconds[known], errors.values[known])
     return lines([extremes(points[part]) for part in stretches(sequence.seconds[known])], role)
 
 
-def _band(pixels: Float[np.ndarray, " n"], sequence: SequenceEvidence, y: Scale) -> list[str]:
-    points = np.column_stack([pixels, y(sequence.semi_axes)])
+def _band(axis: ErrorAxes, sequence: SequenceEvidence) -> list[str]:
+    points = axis(sequence.seconds, sequence.semi_axes)
     parts = [extremes(points[part]) for part in stretches(sequence.seconds)]
     return [*(area(part, _BOTTOM, "band") for part in parts), lines(parts, "band")]
 

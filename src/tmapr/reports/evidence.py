@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder, load_json
@@ -22,8 +22,12 @@ from tmapr.evaluation.errors import position_errors
 from tmapr.evaluation.loops import correct_candidates
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
+from tmapr.retrieval.memory import Memory
 from tmapr.system import Map
-from tmapr.types import CHI2_95, NANOSECONDS, Status
+from tmapr.types import CHI2_95, NANOSECONDS, Reason, Status, Verdict
+
+_FITS: Mapping[str, Fit] = {"planar": fit_planar}
+"""What `evaluate` can bring a trajectory to the truth by, as errors.json names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +44,24 @@ class SequenceEvidence:
 
     name: str
     figures: Mapping[str, Any]
+    recording: Recording
+    stamps: Int64[np.ndarray, " n"]
     seconds: Float[np.ndarray, " n"]
     truth: Column
     fused: Column
     apr: Column
+    statuses: tuple[Status, ...]
+    reasons: tuple[Reason, ...]
+    references: Column
     candidates: Column
     similarities: Column
+    scores: Column
+    leverages: Column
+    supports: Column
+    margins: Column
+    confidences: Column
+    innovations: Column
     semi_axes: Float[np.ndarray, " n"]
-    statuses: tuple[Status, ...]
     threshold: float
 
     def errors(self, track: Column) -> Column:
@@ -60,15 +74,29 @@ class SequenceEvidence:
         """Whether the first candidate shows the place of the frame."""
         return correct_candidates(self.candidates.values, self.truth.values)
 
+    @property
+    def accepted(self) -> Bool[np.ndarray, " n"]:
+        """Whether the gates believed a candidate."""
+        return np.array([Verdict(reason).accepted for reason in self.reasons])
+
+    @property
+    def misled(self) -> Bool[np.ndarray, " n"]:
+        """Whether they believed one of another place; where the truth is not known, nobody can say that."""
+        return self.accepted & self.truth.known & self.candidates.known & ~self.right
+
 
 @dataclass(frozen=True, slots=True)
 class RunEvidence:
-    """A run: its settings, how it came about, what was found, and the traverse that it was mapped from."""
+    """A run: its settings, how it came about, what was found, and the traverse that it was mapped from.
+
+    `reference` is that traverse as it was driven, `memory` what the map keeps of it, sorted by place.
+    """
 
     folder: RunFolder
     experiment: Experiment
     provenance: Mapping[str, Any]
     errors: Mapping[str, Any]
+    memory: Memory
     reference: Track
     sequences: tuple[SequenceEvidence, ...]
 
@@ -80,14 +108,14 @@ class RunEvidence:
             raise InputError(f"{path}: no such run folder; make one with `tmapr run EXPERIMENT`")
         if not folder.experiment.exists():
             raise InputError(f"{path}: holds no experiment.toml; is it a run folder, as `tmapr run` makes them?")
-        fit = fit_planar if _aligned_afterwards(folder) else None
+        fit = _fit_of_last_evaluation(folder)
         errors = assess(folder, fit)
         experiment = load_settings(Experiment, folder.experiment)
         memory = Map.load(folder.map, experiment.system).memory
         order = np.argsort(memory.frames)
         reference = Track(_seconds(memory.stamps[order]), memory.positions[order])
         sequences = tuple(_sequence(experiment, folder, name, errors["test"][name], fit) for name in errors["test"])
-        return cls(folder, experiment, load_json(folder.provenance), errors, reference, sequences)
+        return cls(folder, experiment, load_json(folder.provenance), errors, memory, reference, sequences)
 
 
 def labelled(runs: Sequence[RunEvidence]) -> list[str]:
@@ -96,8 +124,8 @@ def labelled(runs: Sequence[RunEvidence]) -> list[str]:
     return [name if names.count(name) == 1 else str(run.folder.path) for name, run in zip(names, runs, strict=True)]
 
 
-def _aligned_afterwards(folder: RunFolder) -> bool:
-    return folder.errors.exists() and load_json(folder.errors).get("alignment") == "planar"
+def _fit_of_last_evaluation(folder: RunFolder) -> Fit | None:
+    return _FITS.get(str(load_json(folder.errors).get("alignment"))) if folder.errors.exists() else None
 
 
 def _sequence(
@@ -110,14 +138,24 @@ def _sequence(
     return SequenceEvidence(
         name=name,
         figures=figures,
+        recording=recording,
+        stamps=table.stamps,
         seconds=_seconds(table.stamps),
         truth=truth,
         fused=_fitted(fused, truth, fit),
         apr=_fitted(table.apr_positions, truth, fit),
+        statuses=table.statuses,
+        reasons=table.reasons,
+        references=table.references,
         candidates=table.reference_positions,
         similarities=table.similarities,
+        scores=table.scores,
+        leverages=table.leverages,
+        supports=table.supports,
+        margins=table.margins,
+        confidences=table.confidences,
+        innovations=table.innovations,
         semi_axes=np.sqrt(CHI2_95 * np.linalg.eigvalsh(table.covariances)[:, 1]),
-        statuses=table.statuses,
         threshold=experiment.gating.min_similarity,
     )
 

@@ -1,18 +1,23 @@
-"""The map view: where the traverse was mapped, where the camera was, and where it was said to be."""
+"""The map view: where the traverse was mapped, where the camera was, and where it was said to be.
 
+Each kind of mark is a layer of its own, named by its role, so that a reader can take it away.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from tmapr.reports.evidence import SequenceEvidence, Track
-from tmapr.reports.figure import WIDTH, Key, axes, dots, drawing, label, legend, line, lines, window
+from tmapr.reports.figure import WIDTH, Key, axes, dots, drawing, label, line, lines, window
+from tmapr.reports.layers import layer, marker
 from tmapr.reports.scale import Linear, round_step, shown
 from tmapr.reports.stretches import status_stretches, stretches
 from tmapr.reports.thinning import bends, distinct
 from tmapr.types import Status
 
-_LEFT, _RIGHT, _TOP, _BELOW = 78.0, WIDTH - 12.0, 44.0, 46.0
+_LEFT, _RIGHT, _TOP, _BELOW = 78.0, WIDTH - 12.0, 10.0, 46.0
 _TALLEST, _SHORTEST = 620.0, 260.0
 _MARGIN, _STRAY = 0.06, 0.4
 _LEAST = 1.0
@@ -35,6 +40,12 @@ class View:
         return positions[((positions >= low) & (positions <= high)).all(axis=1)]
 
     @classmethod
+    def of(cls, sequence: SequenceEvidence, reference: Track) -> "View":
+        """The view of a test sequence."""
+        driven = np.vstack([sequence.truth.values[sequence.truth.known], reference.positions])
+        return cls.around(driven, sequence.fused.values)
+
+    @classmethod
     def around(cls, mapped: Float[np.ndarray, "n 2"], fused: Float[np.ndarray, "m 2"]) -> "View":
         """Shows all that was driven, and of the estimates what does not stray too far: an outlier shrinks nothing."""
         low, high = mapped.min(axis=0), mapped.max(axis=0)
@@ -54,42 +65,59 @@ class View:
         )
 
 
-def map_view(sequence: SequenceEvidence, reference: Track, names: tuple[str, str]) -> str:
-    """Reference, truth, the pose head's points, and the fused line in the colour of its status."""
+def map_view(sequence: SequenceEvidence, reference: Track, names: tuple[str, str], sampled: Sequence[int] = ()) -> str:
+    """Reference, truth, the pose head's points, and the fused line in the colour of its status.
+
+    Beside them a line from each frame to the wrong match that was believed, the numbers of the sampled frames, and a
+    marker that a script moves.
+    """
     truth = Track(sequence.seconds[sequence.truth.known], sequence.truth.values[sequence.truth.known])
-    view = View.around(np.vstack([truth.positions, reference.positions]), sequence.fused.values)
+    view = View.of(sequence, reference)
     apr = view(view.inside(sequence.apr.values[sequence.apr.known]))
     marks = [
-        _route(view, reference, "reference"),
-        dots(distinct(apr), "apr faint"),
-        _route(view, truth, "truth"),
+        layer("reference", _route(view, reference, "reference")),
+        layer("apr", dots(distinct(apr), "apr faint")),
+        layer("truth", _route(view, truth, "truth")),
         *_fused(view, sequence),
+        layer("wrong", *_wrong(view, sequence)),
         dots(view(truth.positions[:1]), "start"),
+        *_numbers(view(places(sequence)[list(sampled)])),
+        marker("gap", "link", "matched", "here"),
     ]
     bottom, top = view.y.pixels
     start_x, start_y = view(truth.positions[:1])[0].tolist()
     parts = [
-        legend(_keys(sequence), _LEFT, 14.0),
         axes(view.x, view.y, (f"{names[0]}, m", f"{names[1]}, m")),
         window(view.x.pixels, (top, bottom), marks),
         label(start_x + 9, start_y - 7, "start", role="halo"),
         _scale_bar(view),
     ]
-    described = "Map in metres with equal axes: reference traverse, true path, fused path by status, APR positions."
+    described = (
+        "Map in metres with equal axes: reference traverse, true path, fused path by status, APR positions, and a line"
+        " from each frame to a wrong match that was accepted."
+    )
     return drawing(bottom + _BELOW, f"Map of {sequence.name}", described, parts)
+
+
+def map_keys(sequence: SequenceEvidence) -> list[Key]:
+    """What is drawn, each key of one layer."""
+    keys = [Key("line", "reference", "reference"), Key("line", "truth", "truth")]
+    keys += [Key("line", _role(status), f"fused, {status.value}") for status in Status if status in sequence.statuses]
+    if sequence.apr.known.any():
+        keys.append(Key("dot", "apr", "APR"))
+    wrong = int(sequence.misled.sum())
+    return [*keys, Key("line", "wrong", f"wrong match accepted: {wrong}")] if wrong else keys
+
+
+def places(sequence: SequenceEvidence) -> Float[np.ndarray, "n 2"]:
+    """Where each frame was taken; where nobody knows, where it was said to be."""
+    return np.where(sequence.truth.known[:, None], sequence.truth.values, sequence.fused.values)
 
 
 def unseen(sequence: SequenceEvidence, reference: Track) -> int:
     """How many fused positions lie outside the view."""
-    driven = np.vstack([sequence.truth.values[sequence.truth.known], reference.positions])
     fused = sequence.fused.values
-    return len(fused) - len(View.around(driven, fused).inside(fused))
-
-
-def _keys(sequence: SequenceEvidence) -> list[Key]:
-    keys = [Key("line", "reference", "reference"), Key("line", "truth", "truth")]
-    keys += [Key("line", _role(status), f"fused, {status.value}") for status in Status if status in sequence.statuses]
-    return [*keys, Key("dot", "apr", "APR")] if sequence.apr.known.any() else keys
+    return len(fused) - len(View.of(sequence, reference).inside(fused))
 
 
 def _route(view: View, track: Track, role: str) -> str:
@@ -100,7 +128,23 @@ def _fused(view: View, sequence: SequenceEvidence) -> list[str]:
     pixels = view(sequence.fused.values)
     parts = [(status, bends(pixels[part])) for status, part in status_stretches(sequence.seconds, sequence.statuses)]
     seen = [status for status in Status if status in sequence.statuses]
-    return [lines([route for of, route in parts if of is status], _role(status)) for status in seen]
+    drawn = {_role(status): [route for of, route in parts if of is status] for status in seen}
+    return [layer(role, lines(routes, role)) for role, routes in drawn.items()]
+
+
+def _wrong(view: View, sequence: SequenceEvidence) -> list[str]:
+    """From where the camera was to the reference that it was taken for."""
+    wrong = sequence.misled
+    starts, stops = view(places(sequence)[wrong]), view(sequence.candidates.values[wrong])
+    ways = [np.array(way) for way in zip(starts, stops, strict=True)]
+    return [lines(ways, "wrong"), dots(distinct(stops), "wrong")]
+
+
+def _numbers(points: Float[np.ndarray, "k 2"]) -> list[str]:
+    numbers = (
+        label(x, y + 4, str(number), "middle", "number") for number, (x, y) in enumerate(points.tolist(), start=1)
+    )
+    return [dots(points, "sampled"), *numbers]
 
 
 def _role(status: Status) -> str:
@@ -113,4 +157,4 @@ def _scale_bar(view: View) -> str:
     width = metres * (_RIGHT - _LEFT) / (view.x.high - view.x.low)
     right, y = _RIGHT - 1, view.y.pixels[0] + 37
     ends = np.array([[right - width, y - 4], [right - width, y], [right, y], [right, y - 4]])
-    return line(ends, "scale") + label(right - width - 8, y, f"{shown(metres)} m", "end", "tick")
+    return line(ends, "scale") + label(right - width - 8, y, f"{shown(metres)} m", "end", "tick scale")

@@ -1,0 +1,99 @@
+"""`tmapr bench`: how long a frame takes here, stage by stage, by the paper's protocol."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tmapr.cli.options import Overrides
+
+if TYPE_CHECKING:
+    from tmapr.evaluation.bench import Subject
+    from tmapr.evaluation.eyes import Precision
+
+Form = Literal["text", "markdown", "latex", "json"]
+_REFERENCES = 1000
+_LEAST = {"--frames": 1, "--updates": 3, "--references": 10}
+
+
+def bench(  # noqa: PLR0913 (each an option)
+    run: Annotated[
+        Path | None, typer.Argument(metavar="[RUN]", help="a run folder: its perceiver, map, settings and frames")
+    ] = None,
+    device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="where images are encoded")] = "auto",
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="without RUN: default | vit-b14 (random weights) | a checkpoint or ONNX file"
+        ),
+    ] = None,
+    precision: Annotated[
+        Literal["float32", "float16", "int8"] | None, typer.Option(help="of the encoder (default: the one it has)")
+    ] = None,
+    frames: Annotated[int, typer.Option(metavar="N", help="frames that count, after the warm-ups")] = 200,
+    updates: Annotated[int, typer.Option(metavar="N", help="one-sample updates that count")] = 4000,
+    references: Annotated[
+        int | None, typer.Option(metavar="N", help="without RUN: references of the made-up map (default: 1000)")
+    ] = None,
+    form: Annotated[Form, typer.Option("--format", help="of the table above the JSON line")] = "text",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="write the JSON there too")] = None,
+    overrides: Overrides = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="print the JSON line alone")] = False,
+) -> None:
+    """Time one frame's way stage by stage, as a whole, and with the update; the last line is one JSON object."""
+    import json
+
+    from tmapr.artifacts.run import save_json
+    from tmapr.evaluation.bench import measure, of_run
+    from tmapr.exceptions import InputError
+    from tmapr.reports.latency import latency_table
+
+    for option, given in {"--frames": frames, "--updates": updates, "--references": references}.items():
+        if given is not None and given < _LEAST[option]:
+            raise InputError(f"{option} {given}: must be at least {_LEAST[option]}")
+    if out is not None and out.is_dir():
+        raise InputError(f"--out {out}: is a folder; name the file to write")
+    if run is not None and (encoder is not None or references is not None):
+        raise InputError(f"{run}: has an encoder and references of its own; leave --encoder and --references out")
+    if run is None:
+        subject = _made_up(encoder, device, precision, references or _REFERENCES, frames, overrides or [])
+    else:
+        subject = of_run(run, device, precision, frames, overrides or [])
+    result = measure(subject, updates, _silent if quiet else _told)
+    if out is not None:
+        save_json(out, result)
+    if form != "json" and not quiet:
+        table = latency_table([result])
+        typer.echo({"text": table.text, "markdown": table.markdown, "latex": table.latex}[form]())
+    typer.echo(json.dumps(result, allow_nan=False))
+
+
+def _made_up(
+    encoder: str | None,
+    device: str,
+    precision: "Precision | None",
+    references: int,
+    frames: int,
+    overrides: list[str],
+) -> "Subject":
+    import json
+
+    from tmapr.config import load_settings
+    from tmapr.evaluation.bench import made_up
+    from tmapr.evaluation.eyes import VIT, open_eyes, open_random_vit
+    from tmapr.experiment import Experiment
+
+    # JSON's strings are TOML's too.
+    named = [f"perception.encoder={json.dumps(encoder)}"] if encoder not in (None, VIT) else []
+    settings = load_settings(Experiment, None, [*overrides, *named])
+    opened = open_random_vit if encoder == VIT else open_eyes
+    return made_up(settings, opened(settings.perception, device, precision), references, frames)
+
+
+def _told(line: str) -> None:
+    """Beside the table. A bar would draw itself from a thread of its own while others are timed."""
+    typer.echo(line, err=True)
+
+
+def _silent(line: str) -> None:
+    """Say nothing."""

@@ -1,0 +1,78 @@
+"""`tmapr calibrate`: settings chosen on the validation sequences, as a file that experiments include."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmapr.cli.options import Device, ExperimentFile, Overrides, Quiet, RunOption, encoding, opened, telling, watching
+
+if TYPE_CHECKING:
+    from tmapr.evaluation.calibration import Calibrated
+    from tmapr.evaluation.replay import Score
+    from tmapr.experiment import Experiment
+
+
+def calibrate(
+    experiment: ExperimentFile,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="default: calibrated.toml in the run folder")] = None,
+    device: Device = "auto",
+    overrides: Overrides = None,
+    run: RunOption = None,
+    quiet: Quiet = False,
+) -> None:
+    """Choose similarity threshold, score weights, λ, gates and noise on the validation sequences; the test is not read.
+
+    Include the file it writes in an experiment of the same camera and descriptor, also of another place:
+
+    include = ["calibrated.toml"]
+    """
+    from tmapr.artifacts.atomic import write_text
+    from tmapr.evaluation.calibration import Material
+    from tmapr.evaluation.calibration import calibrate as search
+    from tmapr.exceptions import InputError
+
+    settings, folder = opened(experiment, overrides or [], run)
+    data = settings.data
+    if data.reference is None or not data.validation:
+        raise InputError("data.reference and data.validation: a calibration needs both; name the sequences")
+    if data.reference in data.validation or set(data.adapt) & set(data.validation):
+        raise InputError("data.validation: must be of other sequences than data.reference and data.adapt")
+    eyes = encoding(settings, folder, device, quiet)
+    material = Material(
+        eyes.recording(data.reference),
+        tuple(eyes.recording(name) for name in data.adapt),
+        tuple(eyes.recording(name) for name in data.validation),
+    )
+    found = search(settings.system, material, watching("calibrating", quiet), telling(quiet))
+    out = out or folder.path / "calibrated.toml"
+    write_text(out, written(settings, found))
+    if not quiet:
+        typer.echo(f"validation {', '.join(data.validation)}, before: {_shown(found.before)}")
+        typer.echo(f"validation {', '.join(data.validation)}, after:  {_shown(found.after)}")
+        typer.echo(f'{out}: write include = ["{out.name}"] at the top of an experiment beside it')
+
+
+def written(settings: "Experiment", found: "Calibrated") -> str:
+    """Every setting that was searched, with what it was chosen on."""
+    import json
+
+    from tmapr.evaluation.calibration import SEARCHED
+
+    lines = [
+        f"# Calibrated on {', '.join(settings.data.validation)} of {settings.name}: surprise"
+        f" {found.before.surprise:.3f} → {found.after.surprise:.3f} nats, RMSE {found.before.rmse:.2f} →"
+        f" {found.after.rmse:.2f} m.",
+        "# An experiment that includes this file still overrides it with what it says itself.",
+    ]
+    for section, keys in SEARCHED.items():
+        values = found.system.__dict__[section].__dict__
+        # JSON's numbers and strings are TOML's too.
+        lines += ["", f"[{section}]", *(f"{key} = {json.dumps(values[key])}" for key in keys)]
+    return "\n".join(lines) + "\n"
+
+
+def _shown(score: "Score") -> str:
+    figures = {"precision": score.precision, "recall": score.recall, "wrong accepted": score.passed}
+    shares = ", ".join(f"{name} {'–' if value is None else f'{value:.3f}'}" for name, value in figures.items())
+    return f"RMSE {score.rmse:.2f} m, {100 * score.coverage95:.1f} % in the 95 % ellipse, {shares}"

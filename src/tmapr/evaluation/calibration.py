@@ -1,0 +1,219 @@
+"""Settings chosen on validation data: three searches, one after the other, each with an objective of its own.
+
+    ranking   λ and the weights of the class terms: the best F1 that any threshold on the similarity reaches
+    gates     similarity, leverage, support, margin: most right candidates pass while at most a share of wrong ones does
+    filter    gate width, confirmation, variances: the truth is least surprising under the belief
+
+A search looks at a few values of each setting, the present one among them, and keeps that one unless another is better.
+Wrong candidates are what teaches the gates: a validation drive should leave the map for a while.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from tmapr.artifacts.percepts import Recording
+from tmapr.evaluation.curves import best_decision, precision_recall
+from tmapr.evaluation.loops import correct_candidates, opportunities
+from tmapr.evaluation.progressive import adapt
+from tmapr.evaluation.replay import Drive, Evidence, Score, score
+from tmapr.exceptions import InputError
+from tmapr.localizer import Localizer
+from tmapr.system import System, Watch, build, make_map
+
+PASSING = 0.005
+"""Share of the wrong candidates that may pass the gates on appearance."""
+
+RIDGES = (1.0, 0.1, 0.01, 0.001)
+CLASS_WEIGHTS = (0.0, 0.1, 0.3, 1.0)
+LIKELIHOOD_WEIGHTS = (0.0, 0.1, 0.3)
+LOST = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2)
+"""Shares of the right candidates that one gate alone may cost."""
+
+FILTER: Mapping[str, tuple[object, ...]] = {
+    "gating.apr": ("always", "familiar"),
+    "gating.confirmation": (1, 3, 5),
+    "gating.recovery": (5, 10),
+    "gating.max_innovation": (20.0, 50.0, 150.0),
+    "fusion.velocity_noise": (0.3, 1.0, 3.0, 10.0),
+    "fusion.correction_variance": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
+    "fusion.apr_variance": (25.0, 100.0, 400.0, 2500.0, 10_000.0),
+}
+SEARCHED: Mapping[str, tuple[str, ...]] = {
+    "places": ("ridge",),
+    "retrieval": ("class_weight", "likelihood_weight"),
+    "gating": (
+        *("min_similarity", "max_leverage", "min_support", "min_margin"),
+        *("apr", "confirmation", "recovery", "max_innovation"),
+    ),
+    "fusion": ("noise", "velocity_noise", "correction_variance", "min_correction_variance", "apr_variance"),
+}
+"""What a calibration decides, by section; `noise` is kept, but gives the others their meaning."""
+
+_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Recordings of one environment; the test is not among them."""
+
+    reference: Recording
+    adaptation: tuple[Recording, ...]
+    validation: tuple[Recording, ...]
+
+    def localizer(self, system: System) -> Localizer:
+        """Mapped and adapted with these settings."""
+        localizer = build(system, make_map(system, self.reference))
+        for recording in self.adaptation:
+            adapt(localizer, recording, range(len(recording)))
+        return localizer
+
+    def drives(self, system: System) -> tuple[Drive, ...]:
+        """The validation, recognised with these settings."""
+        localizer = self.localizer(system)
+        return tuple(Drive.of(localizer, recording) for recording in self.validation)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """The settings found, and the validation with the old and with the new ones."""
+
+    system: System
+    before: Score
+    after: Score
+
+
+def calibrate(
+    system: System, material: Material, watch: Watch = iter, tell: Callable[[str], None] = lambda _: None
+) -> Calibrated:
+    """Search ranking, gates and filter in turn."""
+    if not any(recording.known.any() for recording in material.validation):
+        raise InputError("the validation sequences have no true positions; a calibration cannot tell right from wrong")
+    before = score(material.drives(system), system.gating, system.fusion)
+    system = _ranking(system, material, watch, tell)
+    drives = material.drives(system)
+    system = _gates(system, Evidence.joined([drive.evidence() for drive in drives]), tell)
+    system = _filter(system, drives, watch, tell)
+    return Calibrated(system, before, score(drives, system.gating, system.fusion))
+
+
+def _ranking(system: System, material: Material, watch: Watch, tell: Callable[[str], None]) -> System:
+    if system.retrieval.mode != "places":
+        return system
+    likelihoods = LIKELIHOOD_WEIGHTS if "mixture" in system.places.use else (system.retrieval.likelihood_weight,)
+    weights = list(product(CLASS_WEIGHTS, likelihoods))
+    ridges = list(dict.fromkeys((system.places.ridge, *RIDGES)))
+    best, reached = system, -1.0
+    for number in watch(range(len(ridges))):
+        trial = changed(system, {"places.ridge": ridges[number]})
+        for tried, f1 in _ranked(trial, material, weights):
+            if f1 > reached:
+                best, reached = tried, f1
+    tell(f"ranking: F1 {reached:.4f} at its best threshold, {len(ridges) * (len(weights) + 1)} choices tried")
+    return best
+
+
+def _ranked(
+    system: System, material: Material, weights: Sequence[tuple[float, float]]
+) -> Iterator[tuple[System, float]]:
+    """The best F1 with each choice of weights, the present one first; places are scored once."""
+    localizer = material.localizer(system)
+    memory, neighbourhood = localizer.memory, localizer.classifier.neighbourhood
+    frames = [
+        (percept.descriptor, localizer.classifier.predict(percept.descriptor), recording.truth[row])
+        for recording in material.validation
+        for row, percept in enumerate(recording.percepts)
+        if recording.known[row] and not percept.fault
+    ]
+    truth = np.array([position for *_, position in frames])
+    chances = opportunities(truth, memory.positions)
+    now = (system.retrieval.class_weight, system.retrieval.likelihood_weight)
+    for class_weight, likelihood_weight in dict.fromkeys((now, *weights)):
+        chosen = {"retrieval.class_weight": class_weight, "retrieval.likelihood_weight": likelihood_weight}
+        tried = changed(system, chosen)
+        search = tried.retrieval.search
+        first = [search(memory, descriptor, scores, neighbourhood)[0] for descriptor, scores, _ in frames]
+        curve = precision_recall(
+            np.array([candidate.similarity for candidate in first]),
+            found=np.ones(len(first), dtype=bool),
+            correct=correct_candidates(np.array([candidate.position for candidate in first]), truth),
+            opportunity=chances,
+        )
+        decision = best_decision(curve)
+        yield tried, decision.f1 if decision else 0.0
+
+
+def _gates(system: System, evidence: Evidence, tell: Callable[[str], None]) -> System:
+    right, wrong = evidence.right, ~evidence.right
+    if not right.any():
+        raise InputError("no candidate on the validation sequences is right; map them better before calibrating")
+    # Seen from the other side, a small leverage is a large familiarity.
+    qualities = (evidence.similarity, -evidence.leverage, evidence.support, evidence.margin)
+    levels = [_levels(values[right]) for values in qualities]
+    allowed = int(PASSING * wrong.sum())
+    best, kept, passing = None, -1, 0
+    for chosen in product(*levels):
+        accepted = _reaching(qualities, chosen)
+        hits, through = int((accepted & right).sum()), int((accepted & wrong).sum())
+        if through <= allowed and hits > kept:
+            best, kept, passing = chosen, hits, through
+    if best is None:
+        tell("gates: no choice keeps the wrong candidates out; they stay as they are")
+        return system
+    tell(
+        f"gates: {kept} of {int(right.sum())} right candidates pass, {passing} of {int(wrong.sum())} wrong ones"
+        + ("" if wrong.any() else "; without any, the thresholds only say what a right one looks like")
+    )
+    similarity, familiarity, support, margin = best
+    limits = {"min_similarity": similarity, "min_support": support, "min_margin": max(margin, 0.0)}
+    return changed(
+        system,
+        {f"gating.{key}": float(np.clip(value, -1, None)) for key, value in limits.items()}
+        | {"gating.max_leverage": min(max(-familiarity, 1e-6), 1.0)},
+    )
+
+
+def _levels(values: Float[np.ndarray, " n"]) -> list[float]:
+    """Limits that cost more and more of the right candidates; a limit at none of them comes first."""
+    finite = np.where(np.isfinite(values), values, values[np.isfinite(values)].max(initial=0.0))
+    return list(dict.fromkeys(np.quantile(finite, LOST, method="lower").tolist()))
+
+
+def _reaching(qualities: Sequence[Float[np.ndarray, " n"]], limits: Sequence[float]) -> Bool[np.ndarray, " n"]:
+    reached = np.ones(len(qualities[0]), dtype=bool)
+    for values, limit in zip(qualities, limits, strict=True):
+        reached &= values >= limit
+    return reached
+
+
+def _filter(system: System, drives: Sequence[Drive], watch: Watch, tell: Callable[[str], None]) -> System:
+    """One setting after the other, twice: the surprise is smooth enough in each."""
+    best, least = system, score(drives, system.gating, system.fusion).surprise
+    steps = [(key, value) for _ in range(_ROUNDS) for key, values in FILTER.items() for value in values]
+    for number in watch(range(len(steps))):
+        key, value = steps[number]
+        trial = changed(best, {key: value})
+        if key == "fusion.correction_variance":
+            # A floor above it would hide it, and a confidence never exceeds 1.
+            trial = changed(trial, {"fusion.min_correction_variance": value})
+        if trial == best:
+            continue
+        surprise = score(drives, trial.gating, trial.fusion).surprise
+        if surprise < least:
+            best, least = trial, surprise
+    tell(f"filter: surprise {least:.3f} nats a frame, {len(steps)} choices tried")
+    return best
+
+
+def changed(system: System, values: Mapping[str, object]) -> System:
+    """The system with settings given by section and key."""
+    sections: dict[str, Any] = {}
+    for path, value in values.items():
+        section, _, key = path.partition(".")
+        model = sections.get(section, system.__dict__[section])
+        sections[section] = model.model_copy(update={key: value})
+    return system.model_copy(update=sections)

@@ -1,0 +1,153 @@
+"""The paper's latency protocol: one frame at a time, one encoder pass for each, warm-ups left out.
+
+Stages are timed one by one in a pass of their own. What they are together, localization and the whole cycle, is timed
+again as a whole and not added up: a sum of parts leaves out what lies between them.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from time import perf_counter
+
+import numpy as np
+from jaxtyping import Float
+
+from tmapr.evaluation.workload import Workload, revisits
+from tmapr.places.classifier import Classifier
+from tmapr.track import Tracker
+from tmapr.types import Estimate
+
+WARM_UPS = 20
+"""First turns of every stage that do not count: compilers, caches and clocks settle in them."""
+
+UPDATES = "updates"
+_MILLISECONDS = 1000.0
+_PARTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long one stage takes, in milliseconds, and how often a second it could."""
+
+    mean_ms: float
+    p95_ms: float
+    hz: float
+
+    @classmethod
+    def of(cls, seconds: Float[np.ndarray, " turns"]) -> "Latency":
+        """Condense the turns of a stage."""
+        mean, p95 = float(seconds.mean()), float(np.percentile(seconds, 95))
+        return cls(_MILLISECONDS * mean, _MILLISECONDS * p95, 1.0 / mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The mean over the first, middle and last third of a stream, in milliseconds; the ratio is last to first."""
+
+    thirds_ms: tuple[float, float, float]
+    ratio: float
+
+    @classmethod
+    def of(cls, seconds: Float[np.ndarray, " turns"]) -> "Growth":
+        """Whether later turns take longer than earlier ones."""
+        if len(seconds) < _PARTS:
+            raise ValueError(f"thirds of {len(seconds)} turns do not exist; {_PARTS} are the least")
+        first, middle, last = (_MILLISECONDS * float(part.mean()) for part in np.array_split(seconds, _PARTS))
+        return cls((first, middle, last), last / first)
+
+
+def _nothing() -> None:
+    """A processor has no queue to wait for."""
+
+
+class Stopwatch:
+    """Collects the turns of every stage; `settle` waits until the device has done what was asked of it."""
+
+    def __init__(self, clock: Callable[[], float] = perf_counter, settle: Callable[[], None] = _nothing) -> None:
+        self._clock = clock
+        self._settle = settle
+        self._turns: dict[str, list[float]] = defaultdict(list)
+
+    @contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        """One turn of a stage."""
+        self._settle()
+        start = self._clock()
+        yield
+        self._settle()
+        self._turns[stage].append(self._clock() - start)
+
+    def seconds(self, stage: str) -> Float[np.ndarray, " turns"]:
+        """The turns of a stage that count."""
+        counted = self._turns[stage][WARM_UPS:]
+        if not counted:
+            raise ValueError(f"{stage} had {len(self._turns[stage])} turns, and {WARM_UPS} warm-ups do not count")
+        return np.array(counted)
+
+    def latencies(self) -> dict[str, Latency]:
+        """Every stage that was timed, in the order of its first turn."""
+        return {stage: Latency.of(self.seconds(stage)) for stage in self._turns}
+
+
+def time_stages(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
+    """Every frame through all stages and an update, each stage on its own; the estimates are those of `time_cycle`."""
+    retrieval, memory, classifier = work.system.retrieval, work.environment.memory, work.environment.classifier()
+    tracker = Tracker(work.system.gating, work.system.fusion, memory.positions)
+    perceive, estimates = work.stream(), []
+    for frame in work.frames:
+        with watch.timing("prepare"):
+            work.image.prepare(frame.image(), work.size, "area")
+        with watch.timing("encode"):
+            percept = perceive(frame)
+        scores = None
+        if retrieval.mode == "places":
+            with watch.timing("places"):
+                scores = classifier.predict(percept.descriptor)
+        with watch.timing("search"):
+            found = retrieval.search(memory, percept.descriptor, scores, classifier.neighbourhood)
+        with watch.timing("gates_filter"):
+            estimate = tracker.advance(percept, found, scores.leverage if scores else None)
+        with watch.timing("update"):
+            classifier.learn(percept.descriptor, estimate.position)
+        estimates.append(estimate)
+    return tuple(estimates)
+
+
+def time_localization(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
+    """Image to estimate, as a robot calls it."""
+    localizer, estimates = work.localizer(), []
+    for frame in work.frames:
+        with watch.timing("localization"):
+            estimate = localizer.step(frame)
+        estimates.append(estimate)
+    return tuple(estimates)
+
+
+def time_cycle(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
+    """Image to estimate, and the update with the label that a robot has in the field: its own fused position."""
+    localizer, estimates = work.localizer(), []
+    for frame in work.frames:
+        with watch.timing("cycle"):
+            estimate = localizer.step(frame)
+            localizer.learn(estimate.percept, estimate.position)
+        estimates.append(estimate)
+    return tuple(estimates)
+
+
+def time_place_inference(work: Workload, count: int, watch: Stopwatch) -> None:
+    """Place scores alone, from descriptor after descriptor."""
+    classifier = work.environment.classifier()
+    for percept, _ in islice(revisits(work.environment.memory), WARM_UPS + count):
+        with watch.timing("place_inference"):
+            classifier.predict(percept.descriptor)
+
+
+def time_updates(work: Workload, count: int, watch: Stopwatch) -> Classifier:
+    """One-sample updates alone, each with another descriptor, place after place, lap after lap."""
+    classifier = work.environment.classifier()
+    for percept, position in islice(revisits(work.environment.memory), WARM_UPS + count):
+        with watch.timing(UPDATES):
+            classifier.learn(percept.descriptor, position)
+    return classifier

@@ -1,0 +1,122 @@
+"""Ablations of several runs, typically worlds or seeds, row by row and as means over them.
+
+The mean of a difference has Student's t interval over the runs' own paired differences: with a handful of runs a
+bootstrap over them would promise too narrow an interval.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.special import stdtrit
+
+from tmapr.evaluation.bootstrap import Interval
+from tmapr.evaluation.comparison import Standing
+from tmapr.exceptions import InputError
+from tmapr.reports.findings import Ablation, Gap, LoopFigures, Outcome, Variant, load_ablation
+
+RECALLS_AT = ("1", "5", "10")
+"""How many candidates are looked at, as ablation.json spells it."""
+
+_VERDICTS = {
+    "subset": (Standing.WORSE, Standing.BETTER),
+    "system": (Standing.BETTER, Standing.WORSE),
+}
+"""What a difference below and above zero means: of F1 more is better, of full's RMSE less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ablated:
+    """An ablation, the folder of its run, and a name for that which no other has."""
+
+    run: str
+    folder: Path
+    ablation: Ablation
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A variant on a test sequence: of one run, or the mean over several."""
+
+    run: str
+    runs: int
+    sequence: str
+    variant: Variant
+    outcome: Outcome
+
+
+def load_ablations(runs: Sequence[Path]) -> list[Ablated]:
+    """The ablations of run folders, named by their experiments, or by the folder where several share one."""
+    places = [path.resolve() for path in runs]
+    for path, place in zip(runs, places, strict=True):
+        if places.count(place) > 1:
+            raise InputError(f"{path}: is given twice and would count as two; name every run once")
+    found = [load_ablation(path) for path in runs]
+    names = [ablation.experiment for ablation in found]
+    return [
+        Ablated(name if names.count(name) == 1 else str(path), path, ablation)
+        for name, path, ablation in zip(names, runs, found, strict=True)
+    ]
+
+
+def lines(given: Sequence[Ablated], chosen: Callable[[Ablation], list[Variant]]) -> Iterator[Line]:
+    """Sequence by sequence: every run's variants, then the means of those that several runs have."""
+    variants = [(one.run, variant) for one in given for variant in chosen(one.ablation)]
+    for sequence in dict.fromkeys(name for _, variant in variants for name in variant.test):
+        single = [Line(run, 1, sequence, each, each.test[sequence]) for run, each in variants if sequence in each.test]
+        yield from single
+        for key in dict.fromkeys(line.variant.key for line in single):
+            same = [line for line in single if line.variant.key == key]
+            if len(same) > 1:
+                variant = same[0].variant
+                yield Line("all", len(same), sequence, variant, _over([one.outcome for one in same], variant.kind))
+
+
+def mean_interval(values: Sequence[float]) -> Interval:
+    """Student's t 95 % interval of the mean of at least two independent values."""
+    if len(values) < 2:
+        raise ValueError(f"the interval of a mean needs at least two values, got {len(values)}")
+    half = stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values))
+    return Interval(float(np.mean(values) - half), float(np.mean(values) + half))
+
+
+def _over(outcomes: Sequence[Outcome], kind: str) -> Outcome:
+    loops = [one.loops for one in outcomes if one.loops]
+    differences = [one.difference.value for one in outcomes if one.difference]
+    return Outcome(
+        frames=_mean([one.frames for one in outcomes]),
+        rmse=_mean([one.rmse for one in outcomes]),
+        mean=_mean([one.mean for one in outcomes]),
+        median=_mean([one.median for one in outcomes]),
+        jumps=_mean([one.jumps for one in outcomes]),
+        coverage95=_mean([one.coverage95 for one in outcomes]),
+        loops=_mean_loops(loops) if len(loops) == len(outcomes) else None,
+        difference=_mean_gap(differences, kind) if len(differences) == len(outcomes) else None,
+    )
+
+
+def _mean_loops(loops: Sequence[LoopFigures]) -> LoopFigures:
+    return LoopFigures(
+        precision=_mean([one.precision for one in loops]),
+        recall=_mean([one.recall for one in loops]),
+        decision_recall=_mean([one.decision_recall for one in loops]),
+        f1=_mean([one.f1 for one in loops]),
+        accepted=_mean([one.accepted for one in loops]),
+        recall_at={count: _mean([one.recall_at.get(count) for one in loops]) for count in RECALLS_AT},
+    )
+
+
+def _mean_gap(differences: Sequence[float], kind: str) -> Gap:
+    interval = mean_interval(differences)
+    below, above = _VERDICTS[kind]
+    verdict = Standing.UNDECIDED
+    if interval.excludes(0.0):
+        verdict = below if interval.high < 0 else above
+    return Gap(value=float(np.mean(differences)), low=interval.low, high=interval.high, verdict=verdict.value)
+
+
+def _mean(values: Sequence[int | float | None]) -> float | None:
+    """None unless every run has the value: a mean over some of them would not compare with the other rows."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None

@@ -1,0 +1,289 @@
+"""The latency protocol: its statistics against NumPy, its warm-ups on a clock of our own, its passes on real parts."""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+
+from tmapr.evaluation.bench import Subject, measure
+from tmapr.evaluation.eyes import Eyes, open_eyes, open_random_vit
+from tmapr.evaluation.latency import (
+    UPDATES,
+    WARM_UPS,
+    Growth,
+    Latency,
+    Stopwatch,
+    time_cycle,
+    time_localization,
+    time_place_inference,
+    time_stages,
+    time_updates,
+)
+from tmapr.evaluation.machine import blas_threads
+from tmapr.evaluation.workload import (
+    KEPT,
+    Workload,
+    expecting,
+    made_up_frames,
+    made_up_images,
+    made_up_map,
+    recorded_frames,
+    revisits,
+)
+from tmapr.exceptions import InputError
+from tmapr.perception.image import Image
+from tmapr.perception.network import TorchEngine, assemble
+from tmapr.perception.perceiver import Perceiver
+from tmapr.perception.settings import Perception
+from tmapr.places.classifier import Places
+from tmapr.places.projection import Projection
+from tmapr.retrieval.search import Retrieval
+from tmapr.system import System
+from tmapr.types import NANOSECONDS, Frame, Percept
+
+WIDTH, REFERENCES, FRAMES = 48, 60, 30
+SYSTEM = System(places=Places(projection=Projection(dimension=64)))
+
+
+@pytest.fixture(scope="module")
+def environment():
+    return made_up_map(SYSTEM, REFERENCES, WIDTH)
+
+
+@pytest.fixture
+def passes():
+    """The indices of the frames that were encoded."""
+    return []
+
+
+@pytest.fixture
+def work(environment, passes):
+    """Percepts of the map itself; the perceiver notes its passes."""
+    percepts = [percept for percept, _ in islice(revisits(environment.memory), FRAMES)]
+    frames = made_up_frames([percept.stamp for percept in percepts])
+
+    def encode(frame):
+        passes.append(frame.index)
+        return Percept(frame.stamp, np.zeros(WIDTH))
+
+    return Workload(SYSTEM, environment, lambda: expecting(percepts, encode), Image(), (224, 224), frames)
+
+
+class Clock:
+    """Every turn takes as long as it is told to."""
+
+    def __init__(self, durations):
+        self._readings = iter(np.cumsum(np.stack([np.ones(len(durations)), durations], axis=1)).tolist())
+
+    def __call__(self):
+        return next(self._readings)
+
+
+def turned(durations, stage="search"):
+    """A stopwatch after as many turns."""
+    watch = Stopwatch(Clock(durations))
+    for _ in durations:
+        with watch.timing(stage):
+            pass
+    return watch
+
+
+def test_mean_percentile_and_rate_are_those_of_numpy(rng):
+    seconds = rng.gamma(2.0, 0.01, size=137)
+    found = Latency.of(seconds)
+    np.testing.assert_allclose(found.mean_ms, 1000 * np.mean(seconds))
+    np.testing.assert_allclose(found.p95_ms, 1000 * np.quantile(seconds, 0.95))
+    np.testing.assert_allclose(found.hz, len(seconds) / np.sum(seconds))
+
+
+def test_the_rate_is_the_papers_own_for_its_mean():
+    assert round(Latency.of(np.full(3, 0.041466)).hz, 2) == 24.12
+
+
+def test_the_first_twenty_turns_do_not_count(rng):
+    counted = rng.uniform(1, 2, size=50)
+    watch = turned([*np.full(20, 1e6), *counted])
+    np.testing.assert_allclose(watch.seconds("search"), counted, rtol=1e-6)
+    np.testing.assert_allclose(watch.latencies()["search"].mean_ms, 1000 * counted.mean(), rtol=1e-6)
+
+
+def test_a_stage_with_warm_ups_alone_has_no_time():
+    with pytest.raises(ValueError, match=r"^search had 20 turns, and 20 warm-ups do not count$"):
+        turned(np.ones(20)).latencies()
+
+
+def test_thirds_are_means_of_the_stream_in_its_order():
+    growth = Growth.of(np.array([1.0, 3.0, 4.0, 4.0, 6.0, 8.0]) / 1000)
+    np.testing.assert_allclose(growth.thirds_ms, [2.0, 4.0, 7.0])
+    np.testing.assert_allclose(growth.ratio, 3.5)
+
+
+def test_two_turns_have_no_thirds():
+    with pytest.raises(ValueError, match=r"^thirds of 2 turns do not exist"):
+        Growth.of(np.ones(2))
+
+
+def test_a_turn_begins_and_ends_with_a_device_that_is_done():
+    events = []
+    watch = Stopwatch(lambda: events.append("clock") or 0.0, lambda: events.append("settled"))
+    with watch.timing("encode"):
+        events.append("work")
+    assert events == ["settled", "clock", "work", "settled", "clock"]
+
+
+@pytest.mark.parametrize("timed", [time_stages, time_localization, time_cycle])
+def test_every_frame_is_encoded_once(timed, work, passes):
+    timed(work, Stopwatch())
+    assert passes == list(range(FRAMES))
+
+
+def test_the_stages_one_by_one_come_to_what_the_whole_cycle_does(work):
+    apart, whole = time_stages(work, Stopwatch()), time_cycle(work, Stopwatch())
+    for one, other in zip(apart, whole, strict=True):
+        np.testing.assert_array_equal(one.belief.mean, other.belief.mean)
+        assert (one.verdict, one.status, one.leverage) == (other.verdict, other.status, other.leverage)
+
+
+def test_localization_does_not_learn_and_the_cycle_does(work):
+    still, learning = time_localization(work, Stopwatch()), time_cycle(work, Stopwatch())
+    percept = still[-1].percept
+    assert still[-1].leverage == work.environment.classifier().predict(percept.descriptor).leverage
+    assert learning[-1].leverage < still[-1].leverage
+
+
+def test_made_up_frames_are_matched_to_the_map(work):
+    estimates = time_localization(work, Stopwatch())
+    assert all(estimate.verdict.accepted for estimate in estimates)
+
+
+@pytest.mark.parametrize(("mode", "stages"), [("places", ["places", "search"]), ("global", ["search"])])
+def test_stages_are_those_of_the_settings(mode, stages, work):
+    watch = Stopwatch()
+    retrieval = Retrieval(mode=mode)
+    time_stages(replace(work, system=SYSTEM.model_copy(update={"retrieval": retrieval})), watch)
+    assert list(watch.latencies()) == ["prepare", "encode", *stages, "gates_filter", "update"]
+
+
+@pytest.mark.parametrize(("timed", "stage"), [(time_place_inference, "place_inference"), (time_updates, UPDATES)])
+def test_as_many_turns_count_as_were_asked_for(timed, stage, work):
+    watch = Stopwatch()
+    timed(work, 7, watch)
+    assert len(watch.seconds(stage)) == 7
+
+
+def test_updates_teach_and_add_no_place(work):
+    taught, untaught = time_updates(work, REFERENCES, Stopwatch()), work.environment.classifier()
+    descriptor = next(revisits(work.environment.memory))[0].descriptor
+    assert taught.predict(descriptor).leverage < untaught.predict(descriptor).leverage
+    assert len(taught.grid) == len(untaught.grid)
+
+
+def test_revisits_pass_every_place_on_each_lap_and_never_repeat_a_descriptor(environment):
+    visits = list(islice(revisits(environment.memory), 3 * REFERENCES))
+    descriptors = np.array([percept.descriptor for percept, _ in visits])
+    assert len(np.unique(descriptors, axis=0)) == 3 * REFERENCES
+    np.testing.assert_allclose(np.linalg.norm(descriptors, axis=1), 1.0)
+    assert (np.diff([percept.stamp for percept, _ in visits]) > 0).all()
+    laps = np.array([position for _, position in visits]).reshape(3, REFERENCES, 2)
+    np.testing.assert_array_equal(laps[0], laps[2])
+    np.testing.assert_array_equal(np.sort(laps[0], axis=0), np.sort(environment.memory.positions, axis=0))
+    steps = np.hypot(*np.diff(laps[0], axis=0).T)
+    assert steps.max() < 5.0  # the way it was driven, not the order in which the map keeps it
+
+
+def test_a_map_of_a_thousand_references_has_about_130_places():
+    assert 120 <= len(made_up_map(SYSTEM, 1000, WIDTH).classifier().grid) <= 140
+
+
+def recorded(images):
+    """Frames that can be read once each, a tenth of a second apart."""
+    unread = list(images)
+
+    def read(row):
+        image, unread[row] = unread[row], None
+        assert image is not None
+        return image
+
+    return [Frame("drive", row, row * NANOSECONDS // 10, lambda row=row: read(row)) for row in range(len(images))]
+
+
+def test_recorded_frames_are_read_once_and_come_round_again():
+    images = made_up_images(4)
+    frames = recorded_frames(iter(recorded(images)), 10, Image(), (224, 224))
+    for _ in range(2):
+        np.testing.assert_array_equal([frame.image() for frame in frames], images[np.arange(10) % 4])
+    assert (np.diff([frame.stamp for frame in frames]) > 0).all()
+
+
+def test_frames_that_cannot_be_used_are_left_out():
+    live, empty = made_up_images(3), np.full((1, 512, 640), 3000, np.uint16)
+    images = np.concatenate([empty, live[:2], live[1:2], live[2:]])
+    frames = recorded_frames(iter(recorded(images)), 3, Image(), (224, 224))
+    assert [frame.index for frame in frames] == [1, 2, 4]
+
+
+def test_no_more_images_are_read_than_are_kept(rng):
+    frames = recorded(rng.integers(3000, 4000, (KEPT + 1, 48, 64)).astype(np.uint16))
+    shown = recorded_frames(iter(frames), KEPT + 30, Image(), (32, 32))
+    assert len(shown) == KEPT + 30
+    frames[KEPT].image()  # still unread
+
+
+def test_a_recording_without_two_usable_frames_is_refused():
+    images = np.repeat(made_up_images(1), 5, axis=0)
+    with pytest.raises(InputError, match=r"^1 frames of the test sequence can be used, at least 2 are needed"):
+        recorded_frames(iter(recorded(images)), 5, Image(), (224, 224))
+
+
+def test_a_stream_that_begins_anew_does_not_take_its_first_frame_for_a_frozen_one():
+    eyes, frame = open_eyes(Perception(), "cpu"), made_up_frames([1])[0]
+    assert [eyes.stream()(frame).fault for _ in range(2)] == [None, None]
+
+
+def test_on_a_gpu_every_turn_waits_for_it(work, monkeypatch):
+    waited = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(True))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
+    eyes = replace(open_eyes(Perception(), "cpu"), runtime="torch", device="cuda")
+    assert measure(Subject(eyes, work, "made up"), 3, lambda line: None)["accelerator"] == "a GPU"
+    turns = 8 * FRAMES + 2 * (WARM_UPS + 3)
+    assert len(waited) == 2 * turns
+
+
+def test_half_precision_changes_a_descriptor_a_little():
+    network, card = assemble(Perception())
+    perceiver = Perceiver(card, Image(), TorchEngine(network, "cpu"))
+    frame = made_up_frames([1])[0]
+    seen = {
+        precision: Eyes(perceiver, "default", "trained", "torch", "cpu", precision).stream()(frame).descriptor
+        for precision in ("float32", "float16")
+    }
+    assert 0.99 < seen["float32"] @ seen["float16"] < 1 - 1e-9
+
+
+def test_the_papers_network_has_the_papers_sizes():
+    # Nine patches a side: the fewest that 64 clusters take.
+    eyes = open_random_vit(Perception(size=(126, 126)), "cpu")
+    percept = eyes.stream()(made_up_frames([1])[0])
+    assert (eyes.encoder, eyes.weights, eyes.runtime, eyes.precision) == ("vit-b14", "random", "torch", "float32")
+    assert percept.descriptor.shape == (8448,)
+    assert percept.position is not None
+    assert eyes.perceiver.card.encoder.depth == 12
+    assert eyes.perceiver.card.encoder.width == 768
+
+
+@pytest.mark.parametrize(
+    ("environment_variables", "threads"),
+    [({"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "5"}, 3), ({"OMP_NUM_THREADS": "5"}, 5)],
+)
+def test_threads_of_blas_are_those_it_was_given(environment_variables, threads, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    for name, value in environment_variables.items():
+        monkeypatch.setenv(name, value)
+    assert blas_threads() == threads
+
+
+def test_warm_ups_are_the_papers():
+    assert WARM_UPS == 20

@@ -1,0 +1,62 @@
+"""Images for the made-up block: each tells by its blocks, bright or dark, which sequence and which row it is of."""
+
+import base64
+
+import cv2
+import numpy as np
+
+from tmapr.artifacts.images import write_frame
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.run import RunFolder
+from tmapr.config import load_settings
+from tmapr.evaluation.running import map_experiment, run_experiment
+from tmapr.experiment import Experiment
+
+NAMES = ("noon", "night")
+BLOCKS, SIDE = (4, 5), 16
+
+
+def filmed_run(home, write_block):
+    """A finished run whose images of reference and test lie under home/data; its folder."""
+    write_block(home, size=60.0)
+    folder = RunFolder(home / "runs/block")
+    file = home / "block.toml"
+    file.write_text(file.read_text().replace("[data]\n", f'[data]\nroot = "{home / "data"}"\n'))
+    for name in NAMES:
+        film(home / "data" / name, name, Recording.load(folder.percepts(name)).stamps)
+    experiment = load_settings(Experiment, file)
+    map_experiment(experiment, folder)
+    run_experiment(experiment, folder)
+    return folder
+
+
+def film(directory, name, stamps):
+    """A sequence of images with these stamps."""
+    lines = ["stamp,file\n"]
+    for row, stamp in enumerate(stamps.tolist()):
+        write_frame(directory / f"{row:06d}.png", counts_of(name, row))
+        lines.append(f"{stamp},{row:06d}.png\n")
+    (directory / "frames.csv").write_text("".join(lines))
+
+
+def counts_of(name, row):
+    """The bits of twice the row, plus which sequence it is; then their opposites, so that every image has contrast."""
+    code = 2 * row + NAMES.index(name)
+    bits = [code >> place & 1 for place in range(10)]
+    blocks = np.array([*bits, *(1 - bit for bit in bits)], dtype=np.uint16).reshape(BLOCKS)
+    return 21000 + 800 * np.kron(blocks, np.ones((SIDE, SIDE), dtype=np.uint16)).astype(np.uint16)
+
+
+def seen_in(picture):
+    """The sequence and the row that a picture of any size shows."""
+    centres = ((np.arange(count) + 0.5) * size / count for size, count in zip(picture.shape, BLOCKS, strict=True))
+    bits = (picture[np.ix_(*(centre.astype(int) for centre in centres))].ravel() > 127)[:10]
+    code = int((bits << np.arange(10)).sum())
+    return NAMES[code % 2], code // 2
+
+
+def decoded(uri):
+    """The picture inside a data URI."""
+    head, content = uri.split(",")
+    assert head == "data:image/jpeg;base64"
+    return cv2.imdecode(np.frombuffer(base64.b64decode(content), np.uint8), cv2.IMREAD_UNCHANGED)
