@@ -376,3 +376,25 @@ def test_a_pose_may_be_believed_only_where_the_frame_looks_like_the_map(rule, se
     strict = STRICT.model_copy(update={"apr": rule})
     admitted = strict.admit(percept(0.0), believed(), (seen,) if seen else (), leverage)
     assert (admitted.position is not None) is kept
+
+
+@pytest.mark.parametrize(
+    ("metres", "similarity", "leverage", "history", "expected"),
+    [
+        (4.9, 0.5, 0.9, accepted(0.0), Reason.ACCEPTED),
+        (4.9, 0.49, 0.1, accepted(0.0), Reason.LOOKS_DIFFERENT),
+        (5.1, 0.5, 0.1, accepted(0.0), Reason.LOOKS_DIFFERENT),
+        (5.1, 0.9, 0.9, accepted(0.0), Reason.UNFAMILIAR),
+        (4.9, 0.5, 0.1, FRESH, Reason.LOOKS_DIFFERENT),
+        (4.9, 0.5, 0.1, accepted(0.0, ago=10.01), Reason.LOOKS_DIFFERENT),
+    ],
+)
+def test_what_lies_where_it_is_expected_may_look_worse(metres, similarity, leverage, history, expected):
+    lenient = STRICT.model_copy(update={"tracked_similarity": 0.5, "tracked_radius": 1.0})
+    given = candidate(metres, similarity=similarity, support=0.1 if expected is Reason.ACCEPTED else 1.0)
+    assert reason(lenient, (given,), 0.0, history, leverage) is expected
+
+
+def test_a_belief_that_is_not_sure_expects_nothing():
+    lenient = STRICT.model_copy(update={"tracked_similarity": 0.5, "max_jump": AXIS - 0.1})
+    assert reason(lenient, (candidate(1.0, similarity=0.5),), 0.0, accepted(0.0)) is Reason.LOOKS_DIFFERENT

@@ -5,7 +5,8 @@ own uncertainty then widens the gate. Continuity allows the *displacement* betwe
 frames, not the summed path, which jitter stretches to kilometres, and never more than the top speed allows. The last
 accepted reference expires with time, or when several candidates agree with one another and not with it: one wrong
 accept can never lock the filter. Where none is remembered, as after a detour off the map, a candidate is believed once
-others have confirmed it: what resembles an unmapped street changes from frame to frame.
+others have confirmed it: what resembles an unmapped street changes from frame to frame. A candidate that lies where
+the camera was expected may look less like the frame: coincidence seldom hits a circle of two metres.
 """
 
 from collections.abc import Sequence
@@ -55,6 +56,12 @@ class Gating(Settings):
     )
     min_support: float = Field(0.0, ge=0, le=1, description="local support a candidate must have")
     min_margin: float = Field(0.0, ge=0, description="score margin a candidate must have, deviations")
+    tracked_similarity: float | None = Field(
+        None, ge=-1, le=1, description="cosine that suffices for a candidate where one was expected; none: no exception"
+    )
+    tracked_radius: float = Field(
+        1.0, ge=0, description="expected is within the belief's ellipse and so many metres more, after an accept"
+    )
     max_innovation: float = Field(20.0, gt=0, description="τ_p: distance to the pose head's position, metres")
     max_apr_error: float = Field(
         50.0, gt=0, description="beyond the belief's ellipse by more, the pose head's position is not believed, metres"
@@ -118,8 +125,15 @@ class Gating(Settings):
     def _judge_one(
         self, candidate: Candidate, percept: Percept, belief: Belief, history: History, leverage: float | None
     ) -> Verdict:
-        unlike = self._unlike(candidate, leverage)
+        unlike = None if self._expected(candidate, belief, history) else self._unlike(candidate, leverage)
         return Verdict(unlike) if unlike else self._judge_motion(candidate, percept, belief, history)
+
+    def _expected(self, candidate: Candidate, belief: Belief, history: History) -> bool:
+        """Whether the candidate lies where a belief that is sure and was confirmed lately says the camera is."""
+        if self.tracked_similarity is None or self._unexpired(history.accepted, belief.stamp) is None:
+            return False
+        near = _distance(candidate.position, belief.position) <= belief.semi_axis + self.tracked_radius
+        return near and belief.semi_axis <= self.max_jump and candidate.similarity >= self.tracked_similarity
 
     def _unlike(self, candidate: Candidate, leverage: float | None) -> Reason | None:
         """Why the frame does not look like the candidate, whatever is known of motion."""

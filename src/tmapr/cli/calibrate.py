@@ -68,7 +68,8 @@ def written(settings: "Experiment", found: "Calibrated") -> str:
     for section, keys in SEARCHED.items():
         values = found.system.__dict__[section].__dict__
         # JSON's numbers and strings are TOML's too.
-        lines += ["", f"[{section}]", *(f"{key} = {json.dumps(values[key])}" for key in keys)]
+        told = (f"{key} = {json.dumps(values[key])}" for key in keys if values[key] is not None)
+        lines += ["", f"[{section}]", *told]
     return "\n".join(lines) + "\n"
 
 

@@ -36,6 +36,7 @@ LOST = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2)
 
 FILTER: Mapping[str, tuple[object, ...]] = {
     "gating.apr": ("always", "familiar"),
+    "gating.tracked_similarity": (None, 0.5),
     "gating.confirmation": (1, 3, 5),
     "gating.recovery": (5, 10),
     "gating.max_innovation": (20.0, 50.0, 150.0),
@@ -48,7 +49,7 @@ SEARCHED: Mapping[str, tuple[str, ...]] = {
     "retrieval": ("class_weight", "likelihood_weight"),
     "gating": (
         *("min_similarity", "max_leverage", "min_support", "min_margin"),
-        *("apr", "confirmation", "recovery", "max_innovation"),
+        *("tracked_similarity", "apr", "confirmation", "recovery", "max_innovation"),
     ),
     "fusion": ("noise", "velocity_noise", "correction_variance", "min_correction_variance", "apr_variance"),
 }
