@@ -19,7 +19,7 @@ import torch
 
 from measure import Metric, Seconds, conclude, milliseconds, ratio, show
 from tmapr.artifacts.images import Counts, read_image
-from tmapr.evaluation.random_vit import random_vit
+from tmapr.latency.random_vit import random_vit
 from tmapr.perception.export import export
 from tmapr.perception.image import Image
 from tmapr.perception.network import TorchEngine, assemble

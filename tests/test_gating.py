@@ -351,13 +351,13 @@ def test_a_precision_outside_its_range_is_refused(precision):
 @pytest.mark.parametrize(("apr", "kept"), [(0.0, True), (53.9, True), (54.1, False)])
 def test_a_pose_is_believed_up_to_its_limit_beyond_the_beliefs_ellipse(apr, kept):
     gates = Gating(max_apr_error=50.0)
-    admitted = gates.admit(percept(apr), believed(), ())
+    admitted = gates.admit(percept(apr), believed(), FRESH, ())
     assert (admitted.position is not None) is kept
 
 
 def test_a_percept_without_a_pose_is_admitted_as_it_is():
     given = percept(None)
-    assert GATES.admit(given, believed(), ()) is given
+    assert GATES.admit(given, believed(), FRESH, ()) is given
 
 
 @pytest.mark.parametrize(
@@ -374,8 +374,11 @@ def test_a_percept_without_a_pose_is_admitted_as_it_is():
 )
 def test_a_pose_may_be_believed_only_where_the_frame_looks_like_the_map(rule, seen, leverage, kept):
     strict = STRICT.model_copy(update={"apr": rule})
-    admitted = strict.admit(percept(0.0), believed(), (seen,) if seen else (), leverage)
+    candidates = (seen,) if seen else ()
+    admitted = strict.admit(percept(0.0), believed(), accepted(0.0), candidates, leverage)
     assert (admitted.position is not None) is kept
+    # Before anything was accepted, the pose head is all there is.
+    assert strict.admit(percept(0.0), believed(), FRESH, candidates, leverage).position is not None
 
 
 @pytest.mark.parametrize(

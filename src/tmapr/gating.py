@@ -88,19 +88,24 @@ class Gating(Settings):
         return bounds
 
     def admit(
-        self, percept: Percept, belief: Belief, candidates: Sequence[Candidate], leverage: float | None = None
+        self,
+        percept: Percept,
+        belief: Belief,
+        history: History,
+        candidates: Sequence[Candidate],
+        leverage: float | None = None,
     ) -> Percept:
         """The percept without its position if that lies absurdly far from the belief.
 
         A filter that takes such a position for a measurement is thrown there at hundreds of metres per second and calls
         itself certain. If it is the belief that is wrong, the candidates soon overrule it, as without a pose head. Off
         the map a pose head still names some place on it, frame after frame, until the filter is sure of it: `familiar`
-        also drops the position of a frame that does not look like the map.
+        also drops the position of a frame that does not look like the map, once a reference was accepted: before, the
+        pose head is all there is.
         """
         if percept.position is None:
             return percept
-        unlike = candidates and self._unlike(candidates[0], leverage) is not None
-        if self.apr == "familiar" and unlike:
+        if self.apr == "familiar" and history.accepted and candidates and self._unlike(candidates[0], leverage):
             return replace(percept, position=None)
         believable = _distance(percept.position, belief.position) <= self.max_apr_error + belief.semi_axis
         return percept if believable else replace(percept, position=None)

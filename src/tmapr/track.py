@@ -82,7 +82,7 @@ class Tracker:
         """Judge what was found for a usable frame, and correct the belief with what is believed."""
         belief = self._predicted(percept.stamp)
         posed = percept if self._fusion.apr else replace(percept, position=None)
-        seen = self._gating.admit(posed, belief, found, leverage)
+        seen = self._gating.admit(posed, belief, self.track.history, found, leverage)
         candidate, verdict = self._gating.judge(found, seen, belief, self.track.history, leverage)
         history = self._gating.remember(self.track.history, candidate, seen, belief, verdict)
         correction, nis = self.track.correction, None

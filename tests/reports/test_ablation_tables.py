@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tmapr.evaluation.bootstrap import mean_interval
 from tmapr.exceptions import InputError
 from tmapr.reports.ablation import loops_table, system_table
-from tmapr.reports.over_runs import load_ablations, mean_interval
+from tmapr.reports.over_runs import load_ablations
 
 SUBSETS = ("acil", "u", "g", "h", "ug", "uh", "gh", "ugh")
 SYSTEMS = ("apr", "apr+capf", "global", "global+capf", "apr+global+capf", "full")

@@ -8,8 +8,8 @@ import typer
 from tmapr.cli.options import Overrides
 
 if TYPE_CHECKING:
-    from tmapr.evaluation.bench import Subject
-    from tmapr.evaluation.eyes import Precision
+    from tmapr.latency.bench import Subject
+    from tmapr.latency.eyes import Precision
 
 Form = Literal["text", "markdown", "latex", "json"]
 _REFERENCES = 1000
@@ -44,8 +44,8 @@ def bench(  # noqa: PLR0913 (each an option)
     import json
 
     from tmapr.artifacts.run import save_json
-    from tmapr.evaluation.bench import measure, of_run
     from tmapr.exceptions import InputError
+    from tmapr.latency.bench import measure, of_run
     from tmapr.reports.latency import latency_table
 
     for option, given in {"--frames": frames, "--updates": updates, "--references": references}.items():
@@ -79,9 +79,9 @@ def _made_up(
     import json
 
     from tmapr.config import load_settings
-    from tmapr.evaluation.bench import made_up
-    from tmapr.evaluation.eyes import VIT, open_eyes, open_random_vit
     from tmapr.experiment import Experiment
+    from tmapr.latency.bench import made_up
+    from tmapr.latency.eyes import VIT, open_eyes, open_random_vit
 
     # JSON's strings are TOML's too.
     named = [f"perception.encoder={json.dumps(encoder)}"] if encoder not in (None, VIT) else []

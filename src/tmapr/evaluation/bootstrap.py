@@ -1,4 +1,4 @@
-"""Confidence intervals for frames that depend on their neighbours: the moving-block bootstrap.
+"""Confidence intervals, first of all for frames that depend on their neighbours: the moving-block bootstrap.
 
 Consecutive frames of a drive fail together, so resampling single frames promises far too narrow an interval.
 Whole blocks are drawn instead: the dependence inside a block survives, so a block should outlast it. With
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int64
+from scipy.special import stdtrit
 
 Statistic = Callable[[Int64[np.ndarray, " count"]], float | None]
 """A number computed from the frames with these indices, or None where it is undefined."""
@@ -61,6 +62,14 @@ def paired_difference(
         return None if a is None or b is None else a - b
 
     return interval(difference, resamples, level)
+
+
+def mean_interval(values: Sequence[float]) -> Interval:
+    """Student's t 95 % interval of the mean of at least two independent values."""
+    if len(values) < 2:
+        raise ValueError(f"the interval of a mean needs at least two values, got {len(values)}")
+    half = stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values))
+    return Interval(float(np.mean(values) - half), float(np.mean(values) + half))
 
 
 def wilson(successes: int, trials: int) -> Interval:

@@ -25,19 +25,22 @@ from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer
 from tmapr.system import System, Watch, build, make_map
 
-PASSING = 0.005
-"""Share of the wrong candidates that may pass the gates on appearance."""
+PASSING = 0.05
+"""Share of the wrong candidates that may pass the gates on appearance: several must agree before one is believed."""
 
 RIDGES = (1.0, 0.1, 0.01, 0.001)
 CLASS_WEIGHTS = (0.0, 0.1, 0.3, 1.0)
 LIKELIHOOD_WEIGHTS = (0.0, 0.1, 0.3)
-LOST = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2)
-"""Shares of the right candidates that one gate alone may cost."""
+LOST = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7)
+"""Shares of the right candidates that one gate alone may cost; a tracked camera does not need every one of them."""
+
+FEWEST_WITNESSES = 3
+"""One candidate alone never starts a track: on the validation a lucky one may go unpunished, on the next drive not."""
 
 FILTER: Mapping[str, tuple[object, ...]] = {
     "gating.apr": ("always", "familiar"),
     "gating.tracked_similarity": (None, 0.5),
-    "gating.confirmation": (1, 3, 5),
+    "gating.confirmation": (FEWEST_WITNESSES, 5, 8),
     "gating.recovery": (5, 10),
     "gating.max_innovation": (20.0, 50.0, 150.0),
     "fusion.velocity_noise": (0.3, 1.0, 3.0, 10.0),
@@ -156,15 +159,15 @@ def _gates(system: System, evidence: Evidence, tell: Callable[[str], None]) -> S
     qualities = (evidence.similarity, -evidence.leverage, evidence.support, evidence.margin)
     levels = [_levels(values[right]) for values in qualities]
     allowed = int(PASSING * wrong.sum())
-    best, kept, passing = None, -1, 0
-    for chosen in product(*levels):
-        accepted = _reaching(qualities, chosen)
-        hits, through = int((accepted & right).sum()), int((accepted & wrong).sum())
-        if through <= allowed and hits > kept:
-            best, kept, passing = chosen, hits, through
-    if best is None:
-        tell("gates: no choice keeps the wrong candidates out; they stay as they are")
-        return system
+
+    def worth(limits: tuple[float, ...]) -> tuple[int, int]:
+        """Fewer wrong ones first, down to those allowed; then more right ones."""
+        accepted = _reaching(qualities, limits)
+        return -max(int((accepted & wrong).sum()), allowed), int((accepted & right).sum())
+
+    best = max(product(*levels), key=worth)
+    accepted = _reaching(qualities, best)
+    kept, passing = int((accepted & right).sum()), int((accepted & wrong).sum())
     tell(
         f"gates: {kept} of {int(right.sum())} right candidates pass, {passing} of {int(wrong.sum())} wrong ones"
         + ("" if wrong.any() else "; without any, the thresholds only say what a right one looks like")
@@ -193,7 +196,11 @@ def _reaching(qualities: Sequence[Float[np.ndarray, " n"]], limits: Sequence[flo
 
 def _filter(system: System, drives: Sequence[Drive], watch: Watch, tell: Callable[[str], None]) -> System:
     """One setting after the other, twice: the surprise is smooth enough in each."""
-    best, least = system, score(drives, system.gating, system.fusion).surprise
+    # From where gates this strict make sense: a search from elsewhere stops at the first hill.
+    witnesses = max(system.gating.confirmation, FEWEST_WITNESSES)
+    strict = {"gating.confirmation": witnesses, "gating.tracked_similarity": 0.5, "gating.apr": "familiar"}
+    best = changed(system, strict)
+    least = score(drives, best.gating, best.fusion).surprise
     steps = [(key, value) for _ in range(_ROUNDS) for key, values in FILTER.items() for value in values]
     for number in watch(range(len(steps))):
         key, value = steps[number]

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.special import stdtrit
 
-from tmapr.evaluation.bootstrap import Interval
+from tmapr.evaluation.bootstrap import mean_interval
 from tmapr.evaluation.comparison import Standing
 from tmapr.exceptions import InputError
 from tmapr.reports.findings import Ablation, Gap, LoopFigures, Outcome, Variant, load_ablation
@@ -71,14 +70,6 @@ def lines(given: Sequence[Ablated], chosen: Callable[[Ablation], list[Variant]])
             if len(same) > 1:
                 variant = same[0].variant
                 yield Line("all", len(same), sequence, variant, _over([one.outcome for one in same], variant.kind))
-
-
-def mean_interval(values: Sequence[float]) -> Interval:
-    """Student's t 95 % interval of the mean of at least two independent values."""
-    if len(values) < 2:
-        raise ValueError(f"the interval of a mean needs at least two values, got {len(values)}")
-    half = stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values))
-    return Interval(float(np.mean(values) - half), float(np.mean(values) + half))
 
 
 def _over(outcomes: Sequence[Outcome], kind: str) -> Outcome:

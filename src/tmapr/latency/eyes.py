@@ -88,7 +88,7 @@ def open_random_vit(settings: Perception, device: str, precision: Precision | No
     """The paper's network with random weights."""
     if find_spec("torch") is None:
         raise InputError(f"--encoder {VIT}: needs torch; run: pip install 'tmapr[train]'")
-    from tmapr.evaluation.random_vit import random_perceiver
+    from tmapr.latency.random_vit import random_perceiver
 
     where = _torch_device(device)
     granted = _granted(precision, "float32", "torch", where)

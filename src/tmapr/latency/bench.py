@@ -8,8 +8,11 @@ from typing import Any
 
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import load_settings
-from tmapr.evaluation.eyes import Eyes, Precision, open_eyes
-from tmapr.evaluation.latency import (
+from tmapr.exceptions import InputError
+from tmapr.experiment import Experiment, open_data
+from tmapr.latency.eyes import Eyes, Precision, open_eyes
+from tmapr.latency.machine import blas_threads, cores, processor, versions
+from tmapr.latency.protocol import (
     UPDATES,
     WARM_UPS,
     Growth,
@@ -20,8 +23,7 @@ from tmapr.evaluation.latency import (
     time_stages,
     time_updates,
 )
-from tmapr.evaluation.machine import blas_threads, cores, processor, versions
-from tmapr.evaluation.workload import (
+from tmapr.latency.workload import (
     MADE_UP,
     Workload,
     expecting,
@@ -30,8 +32,6 @@ from tmapr.evaluation.workload import (
     recorded_frames,
     revisits,
 )
-from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, open_data
 from tmapr.system import Map, resume
 
 Tell = Callable[[str], None]

@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.evaluation.workload import Workload, revisits
+from tmapr.latency.workload import Workload, revisits
 from tmapr.places.classifier import Classifier
 from tmapr.track import Tracker
 from tmapr.types import Estimate

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from tmapr.evaluation.bench import Subject, measure
-from tmapr.evaluation.eyes import Eyes, open_eyes, open_random_vit
-from tmapr.evaluation.latency import (
+from tmapr.exceptions import InputError
+from tmapr.latency.bench import Subject, measure
+from tmapr.latency.eyes import Eyes, open_eyes, open_random_vit
+from tmapr.latency.machine import blas_threads
+from tmapr.latency.protocol import (
     UPDATES,
     WARM_UPS,
     Growth,
@@ -21,8 +23,7 @@ from tmapr.evaluation.latency import (
     time_stages,
     time_updates,
 )
-from tmapr.evaluation.machine import blas_threads
-from tmapr.evaluation.workload import (
+from tmapr.latency.workload import (
     KEPT,
     Workload,
     expecting,
@@ -32,7 +33,6 @@ from tmapr.evaluation.workload import (
     recorded_frames,
     revisits,
 )
-from tmapr.exceptions import InputError
 from tmapr.perception.image import Image
 from tmapr.perception.network import TorchEngine, assemble
 from tmapr.perception.perceiver import Perceiver

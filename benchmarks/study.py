@@ -1,0 +1,199 @@
+"""Calibration on worlds that it has not seen: before and after, off the map, and how honest the covariance is.
+
+    python benchmarks/study.py RUN [RUN …] [--before SETTING=VALUE …]
+
+Each RUN is a run folder of a world with percepts of all its sequences, as `make study` leaves it; its experiment holds
+the calibrated settings. Nothing is trained or run: gates and filter are replayed on the recognised frames, once with
+the settings of before, chosen by hand on worlds 11 and 12, once with the calibrated ones. Intervals are Student's over
+the worlds, of paired differences.
+
+The system's rows with the settings of before stand beside them: gates calibrated for the full system may be too strict
+for a row without its scores, and that would make the full system look better than it is. The last line is JSON, and a
+missed bound is a non-zero exit code.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from measure import Metric, conclude, show
+from tmapr.artifacts.run import RunFolder
+from tmapr.config import load_settings
+from tmapr.evaluation.ablation import SYSTEMS
+from tmapr.evaluation.bootstrap import mean_interval
+from tmapr.evaluation.calibration import SEARCHED, Material
+from tmapr.evaluation.encoding import load_recording
+from tmapr.evaluation.off_map import Detours, detours
+from tmapr.evaluation.progressive import adapt
+from tmapr.evaluation.replay import Drive, Score, score
+from tmapr.experiment import Experiment
+from tmapr.system import System, build, make_map
+from tmapr.types import Status
+
+BY_HAND = (
+    "gating.max_innovation=150.0",
+    'fusion.noise="acceleration"',
+    "fusion.velocity_noise=3.0",
+    "fusion.apr_variance=2500.0",
+    "fusion.correction_variance=1.0",
+    "fusion.min_correction_variance=1.0",
+)
+"""What the demonstration uses."""
+
+
+FULL = "full"
+ROWS = {variant.key: variant for variant in SYSTEMS if variant.track == "fused"}
+"""The system's rows that have a filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One run before and after the calibration: scores by sequence, the detours, and the RMSE of rows of before."""
+
+    name: str
+    before: dict[str, Score]
+    after: dict[str, Score]
+    lost: dict[str, tuple[Detours | None, Detours | None]]
+    rows: dict[str, dict[str, float]]
+
+
+def main(runs: Sequence[Path], by_hand: Sequence[str]) -> int:
+    worlds = [_world(path, by_hand) for path in runs]
+    metrics: list[Metric] = []
+    for sequence in worlds[0].after:
+        metrics += _compared(worlds, sequence)
+        metrics += _rows(worlds, sequence)
+    metrics += _detours(worlds)
+    show("Calibrated on another world", metrics)
+    conclude("study", metrics, {"worlds": [world.name for world in worlds], "before": list(by_hand)})
+    return int(any(metric.holds is False for metric in metrics))
+
+
+def _world(path: Path, by_hand: Sequence[str]) -> World:
+    folder = RunFolder(path)
+    experiment = load_settings(Experiment, folder.experiment)
+    data = experiment.data
+    plain = load_settings(Experiment, None, by_hand).system
+    kept = {section: {key: plain.__dict__[section].__dict__[key] for key in keys} for section, keys in SEARCHED.items()}
+    before = experiment.system.model_copy(
+        update={name: experiment.system.__dict__[name].model_copy(update=values) for name, values in kept.items()}
+    )
+    material = Material(
+        load_recording(experiment, folder, str(data.reference)),
+        tuple(load_recording(experiment, folder, name) for name in data.adapt),
+        tuple(load_recording(experiment, folder, name) for name in data.test),
+    )
+    environment = make_map(before, material.reference)
+    adapted = build(before, environment)
+    for recording in material.adaptation:
+        adapt(adapted, recording, range(len(recording)))
+    old = [Drive.of(adapted, recording) for recording in material.validation]
+    new = material.drives(experiment.system)
+    by_row: dict[str, dict[str, float]] = {}
+    for key, variant in ROWS.items():
+        system = variant.within(experiment.model_copy(update={name: before.__dict__[name] for name in kept})).system
+        localizer = build(system, environment, adapted.classifier)
+        drives = [Drive.of(localizer, recording) for recording in material.validation]
+        by_row[key] = {drive.recording.sequence: score([drive], system.gating, system.fusion).rmse for drive in drives}
+    pairs = {
+        name: (_off(one, before), _off(two, experiment.system))
+        for name, one, two in zip(data.test, old, new, strict=True)
+    }
+    print(f"{path.name}: {len(data.test)} sequences", flush=True)
+    return World(
+        path.name,
+        {name: score([drive], before.gating, before.fusion) for name, drive in zip(data.test, old, strict=True)},
+        {
+            name: score([drive], experiment.gating, experiment.fusion)
+            for name, drive in zip(data.test, new, strict=True)
+        },
+        pairs,
+        by_row,
+    )
+
+
+def _off(drive: Drive, system: System) -> Detours | None:
+    estimates = drive.replayed(system.gating, system.fusion)
+    return detours(
+        drive.recording.truth,
+        np.array([each.position for each in estimates]),
+        localized=np.array([each.status is Status.LOCALIZED for each in estimates]),
+        accepted=np.array([each.verdict.accepted for each in estimates]),
+        mapped=drive.mapped,
+    )
+
+
+def _compared(worlds: Sequence[World], sequence: str) -> list[Metric]:
+    before, after = ([getattr(world, when)[sequence] for world in worlds] for when in ("before", "after"))
+    metrics = []
+    for name, unit, figure in (
+        ("RMSE", "m", "rmse"),
+        ("F1 of what was accepted", "", "f1"),
+        ("surprise", "nats", "surprise"),
+    ):
+        old, new = (np.array([getattr(each, figure) or 0.0 for each in scores]) for scores in (before, after))
+        change = mean_interval((new - old).tolist())
+        metrics.append(Metric(f"{sequence}: {name}, before", float(old.mean()), unit))
+        metrics.append(Metric(f"{sequence}: {name}, after", float(new.mean()), unit))
+        metrics.append(
+            Metric(
+                f"{sequence}: {name}, change [{change.low:+.3f} {change.high:+.3f}]", float((new - old).mean()), unit
+            )
+        )
+    inside = [each.coverage95 for each in after]
+    metrics.append(
+        Metric(f"{sequence}: lowest share in the 95 % ellipse, before", min(each.coverage95 for each in before), "")
+    )
+    metrics.append(Metric(f"{sequence}: lowest share in the 95 % ellipse, after", min(inside), "", "higher", 0.85))
+    metrics.append(Metric(f"{sequence}: highest share in it, after", max(inside), "", "lower", 0.995))
+    return metrics
+
+
+def _rows(worlds: Sequence[World], sequence: str) -> list[Metric]:
+    """The rows of before, and the full system less the best other one."""
+    means = {key: float(np.mean([world.rows[key][sequence] for world in worlds])) for key in ROWS}
+    metrics = [Metric(f"{sequence}: RMSE by hand, {ROWS[key].title}", mean, "m") for key, mean in means.items()]
+    other = min((key for key in ROWS if key != FULL), key=means.__getitem__)
+    gaps = [world.rows[FULL][sequence] - world.rows[other][sequence] for world in worlds]
+    found = mean_interval(gaps)
+    name = f"{sequence}: by hand, full less {ROWS[other].title} [{found.low:+.2f} {found.high:+.2f}]"
+    return [*metrics, Metric(name, float(np.mean(gaps)), "m")]
+
+
+def _detours(worlds: Sequence[World]) -> list[Metric]:
+    metrics = []
+    for when, side in (("before", 0), ("after", 1)):
+        found = [pair[side] for world in worlds for pair in world.lost.values() if pair[side]]
+        each = [detour for detour in found if detour]
+        if not each:
+            continue
+        bounds = (0.01, 20.0, 50.0) if side else (None, None, None)
+        share = sum(detour.false_accepts for detour in each) / sum(detour.frames for detour in each)
+        left = [np.inf if detour.left_after is None else detour.left_after for detour in each]
+        back = [np.inf if detour.back_after is None else detour.back_after for detour in each]
+        shortest = min(detour.metres for detour in each)
+        metrics += [
+            Metric(
+                f"off the map, {when}: accepted, {len(each)} detours of {shortest:.0f} m and more",
+                share,
+                "",
+                "lower",
+                bounds[0],
+            ),
+            Metric(
+                f"off the map, {when}: until no longer localized, at most", float(max(left)), "m", "lower", bounds[1]
+            ),
+            Metric(f"off the map, {when}: until localized again, at most", float(max(back)), "m", "lower", bounds[2]),
+        ]
+    return metrics
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--before", nargs="*", default=BY_HAND)
+    given = parser.parse_args()
+    raise SystemExit(main(given.runs, given.before))

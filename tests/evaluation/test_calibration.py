@@ -1,0 +1,96 @@
+"""Calibration: what it finds is better on the validation, and its gates keep out what they are told to."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tmapr.evaluation.calibration import PASSING, SEARCHED, Material, calibrate, changed
+from tmapr.evaluation.replay import Evidence, score
+from tmapr.exceptions import InputError
+from tmapr.fusion.capf import Fusion
+from tmapr.gating import Gating
+from tmapr.places.classifier import Places
+from tmapr.places.projection import Projection
+from tmapr.simulation.percepts import CONDITIONS, World, record
+from tmapr.simulation.route import block_loop, drive, with_detour
+from tmapr.system import System
+
+SYSTEM = System(
+    places=Places(cell=15.0, use=(), projection=Projection(dimension=32)),
+    gating=Gating(min_similarity=0.0),
+    fusion=Fusion(noise="acceleration", correction_variance=0.01, min_correction_variance=0.01),
+)
+WORLD = World.seeded(4, dimension=32)
+CORNERS = block_loop(60.0, 40.0)
+
+
+def traverse(name, seed, corners=CORNERS):
+    rng = np.random.default_rng(seed)
+    return record(WORLD, name, drive(corners, 8.0, rng), CONDITIONS[name], rng)
+
+
+@pytest.fixture(scope="module")
+def material():
+    away = traverse("night", 3, with_detour(CORNERS, 2, 60.0))
+    return Material(traverse("noon", 1), (traverse("dusk", 2),), (away,))
+
+
+@pytest.fixture(scope="module")
+def told():
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(material, told):
+    return calibrate(SYSTEM, material, tell=told.append)
+
+
+def test_the_truth_is_less_surprising_afterwards(found):
+    assert found.after.surprise < found.before.surprise
+    assert found.after.coverage95 > found.before.coverage95
+
+
+def test_the_scores_are_those_of_the_settings(found, material):
+    assert found.before == score(material.drives(SYSTEM), SYSTEM.gating, SYSTEM.fusion)
+    assert found.after == score(material.drives(found.system), found.system.gating, found.system.fusion)
+
+
+def test_no_more_wrong_candidates_pass_on_appearance_than_allowed(found, material):
+    evidence = Evidence.joined([drive.evidence() for drive in material.drives(found.system)])
+    gating = found.system.gating
+    passing = (
+        (evidence.similarity >= gating.min_similarity)
+        & (evidence.leverage <= gating.max_leverage)
+        & (evidence.support >= gating.min_support)
+        & (evidence.margin >= gating.min_margin)
+    )
+    wrong = ~evidence.right
+    assert wrong.sum() > 20
+    assert (passing & wrong).sum() <= PASSING * wrong.sum()
+    assert (passing & evidence.right).sum() > 0.3 * evidence.right.sum()
+
+
+def test_nothing_is_changed_but_what_is_searched(found):
+    for section in SYSTEM.model_dump():
+        old, new = SYSTEM.__dict__[section].model_dump(), found.system.__dict__[section].model_dump()
+        assert {key for key in old if old[key] != new[key]} <= set(SEARCHED.get(section, ()))
+
+
+def test_each_search_says_what_it_found(found, told):
+    assert found.system is not None
+    assert [line.partition(":")[0] for line in told] == ["ranking", "gates", "filter"]
+
+
+def test_without_true_positions_there_is_nothing_to_learn_from(material):
+    recording = material.validation[0]
+    blind = replace(recording, known=np.zeros(len(recording), dtype=bool))
+    with pytest.raises(InputError, match="no true positions"):
+        calibrate(SYSTEM, replace(material, validation=(blind,)))
+
+
+def test_settings_are_changed_by_their_path():
+    made = changed(SYSTEM, {"gating.min_similarity": 0.3, "gating.recovery": 9, "fusion.apr": False})
+    assert (made.gating.min_similarity, made.gating.recovery, made.fusion.apr) == (0.3, 9, False)
+    assert made.gating.max_jump == SYSTEM.gating.max_jump
+    assert made.places == SYSTEM.places
