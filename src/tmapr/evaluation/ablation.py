@@ -133,7 +133,8 @@ def ablate(
 def planned(experiment: Experiment, folder: RunFolder) -> dict[str, Job]:
     """The run of each row; rows with the same settings share one."""
     jobs: dict[str, Job] = {}
-    for variant in (*SUBSETS, *SYSTEMS):
+    # A run is named after the row that is about its fused track.
+    for variant in sorted((*SUBSETS, *SYSTEMS), key=lambda each: each.track != "fused"):
         changed = variant.within(experiment)
         same = next((job for job in jobs.values() if job.experiment == changed), None)
         jobs[variant.key] = same or Job(changed, folder, RunFolder(folder.ablation / variant.key))
