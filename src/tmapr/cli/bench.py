@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmapr.cli.options import Overrides
+from tmapr.cli.options import Overrides, telling
 
 if TYPE_CHECKING:
     from tmapr.latency.bench import Subject
@@ -59,7 +59,8 @@ def bench(  # noqa: PLR0913 (each an option)
         subject = _made_up(encoder, device, precision, references or _REFERENCES, frames, overrides or [])
     else:
         subject = of_run(run, device, precision, frames, overrides or [])
-    result = measure(subject, updates, _silent if quiet else _told)
+    # Lines and not a bar: that would draw itself from a thread of its own while others are timed.
+    result = measure(subject, updates, telling(quiet))
     if out is not None:
         save_json(out, result)
     if form != "json" and not quiet:
@@ -88,12 +89,3 @@ def _made_up(
     settings = load_settings(Experiment, None, [*overrides, *named])
     opened = open_random_vit if encoder == VIT else open_eyes
     return made_up(settings, opened(settings.perception, device, precision), references, frames)
-
-
-def _told(line: str) -> None:
-    """Beside the table. A bar would draw itself from a thread of its own while others are timed."""
-    typer.echo(line, err=True)
-
-
-def _silent(line: str) -> None:
-    """Say nothing."""

@@ -25,8 +25,8 @@ from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer
 from tmapr.system import System, Watch, build, make_map
 
-PASSING = 0.05
-"""Share of the wrong candidates that may pass the gates on appearance: several must agree before one is believed."""
+PASSING = 0.01
+"""Share of the wrong candidates that may pass the gates on appearance."""
 
 RIDGES = (1.0, 0.1, 0.01, 0.001)
 CLASS_WEIGHTS = (0.0, 0.1, 0.3, 1.0)
@@ -34,14 +34,15 @@ LIKELIHOOD_WEIGHTS = (0.0, 0.1, 0.3)
 LOST = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7)
 """Shares of the right candidates that one gate alone may cost; a tracked camera does not need every one of them."""
 
-FEWEST_WITNESSES = 3
-"""One candidate alone never starts a track: on the validation a lucky one may go unpunished, on the next drive not."""
+WITNESSES, OVERRULING = 5, 20
+"""Candidates that must agree, at least, to start a track and to overrule one: on the validation a lucky one may go
+unpunished, on the next drive not."""
 
 FILTER: Mapping[str, tuple[object, ...]] = {
     "gating.apr": ("always", "familiar"),
     "gating.tracked_similarity": (None, 0.5),
-    "gating.confirmation": (FEWEST_WITNESSES, 5, 8),
-    "gating.recovery": (5, 10),
+    "gating.confirmation": (WITNESSES, 8),
+    "gating.recovery": (OVERRULING, 40),
     "gating.max_innovation": (20.0, 50.0, 150.0),
     "fusion.velocity_noise": (0.3, 1.0, 3.0, 10.0),
     "fusion.correction_variance": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
@@ -197,9 +198,8 @@ def _reaching(qualities: Sequence[Float[np.ndarray, " n"]], limits: Sequence[flo
 def _filter(system: System, drives: Sequence[Drive], watch: Watch, tell: Callable[[str], None]) -> System:
     """One setting after the other, twice: the surprise is smooth enough in each."""
     # From where gates this strict make sense: a search from elsewhere stops at the first hill.
-    witnesses = max(system.gating.confirmation, FEWEST_WITNESSES)
-    strict = {"gating.confirmation": witnesses, "gating.tracked_similarity": 0.5, "gating.apr": "familiar"}
-    best = changed(system, strict)
+    strict = {"gating.confirmation": WITNESSES, "gating.recovery": OVERRULING}
+    best = changed(system, strict | {"gating.tracked_similarity": 0.5, "gating.apr": "familiar"})
     least = score(drives, best.gating, best.fusion).surprise
     steps = [(key, value) for _ in range(_ROUNDS) for key, values in FILTER.items() for value in values]
     for number in watch(range(len(steps))):
