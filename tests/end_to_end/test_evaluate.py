@@ -41,6 +41,15 @@ def test_every_figure_that_is_promised_is_in_errors_json(home):
     assert set(night["nis"]) == {"mean", "inside95", "count"}
 
 
+def test_a_detour_is_told_in_numbers_and_in_words(home, capsys):
+    assert command("evaluate", home / "runs/block") == 0
+    away = json.loads((home / "runs/block/errors.json").read_text())["test"]["night"]["off_map"]
+    assert away["count"] == 1
+    assert away["metres"] > 100
+    told = f"night: {away['metres']:.0f} m off the map, {away['false_accepts']} of {away['frames']} frames there"
+    assert told in capsys.readouterr().out
+
+
 def test_the_tables_print_the_numbers_of_the_file(home, capsys):
     assert command("evaluate", home / "runs/block") == 0
     printed = capsys.readouterr().out

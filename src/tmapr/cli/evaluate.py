@@ -38,7 +38,7 @@ def evaluate(
 
 def print_errors(errors: dict[str, Any]) -> None:
     """The figures of errors.json, with what a reader must know to trust them."""
-    from tmapr.reports.summary import alignment, decisions, honesty, poses, rankings, tracks, warnings
+    from tmapr.reports.summary import alignment, decisions, detoured, honesty, poses, rankings, tracks, warnings
 
     for table in (tracks, poses, decisions, rankings, honesty):
         _print(table(errors["test"]))
@@ -47,6 +47,8 @@ def print_errors(errors: dict[str, Any]) -> None:
         typer.echo(line)
     for name, entry in errors["test"].items():
         typer.echo(f"{name}: {_listed(entry['reasons'])}; {_listed(entry['status'])}")
+        if away := detoured(name, entry):
+            typer.echo(away)
     typer.echo(f"settings {errors['settings_sha256'][:12]}")
 
 

@@ -23,13 +23,14 @@ from tmapr.evaluation.errors import (
     true_headings,
 )
 from tmapr.evaluation.finished import FinishedRun, Trial
+from tmapr.evaluation.off_map import detours
 from tmapr.evaluation.pairing import interval_of, rmse_of
 from tmapr.evaluation.pose_errors import Delta, PoseErrors, Trajectory, absolute_errors, relative_errors
 from tmapr.evaluation.ranking import by_system
 from tmapr.evaluation.recognition import recognition
 from tmapr.retrieval.memory import Memory
 from tmapr.system import Watch
-from tmapr.types import Status
+from tmapr.types import Status, Verdict
 
 Fit = Callable[[Float[np.ndarray, "n 2"], Float[np.ndarray, "n 2"]], PlanarTransform]
 """Brings a whole trajectory nearest to the truth."""
@@ -76,7 +77,20 @@ def _figures(trial: Trial, memory: Memory, fit: Fit | None) -> dict[str, Any]:
         "nees": _honesty(trial),
         "nis": asdict(InnovationSummary.of(table.nis.values[table.nis.known])) if table.nis.known.any() else None,
         "jumps": {"apr": _jumps(trial, table.apr_positions, speed), "fused": _jumps(trial, fused, speed)},
+        "off_map": _off_map(trial, memory),
     }
+
+
+def _off_map(trial: Trial, memory: Memory) -> dict[str, Any] | None:
+    known, table = trial.recording.known, trial.table
+    found = detours(
+        trial.recording.truth[known],
+        table.positions[known],
+        localized=np.array([status is Status.LOCALIZED for status in table.statuses])[known],
+        accepted=np.array([Verdict(reason).accepted for reason in table.reasons])[known],
+        mapped=memory.positions,
+    )
+    return asdict(found) if found else None
 
 
 def _fitted(column: Column, trial: Trial, fit: Fit | None) -> PlanarTransform | None:

@@ -7,7 +7,7 @@ from tmapr.reports.looks import jumping, matched, pictured
 from tmapr.reports.markup import element, escaped
 from tmapr.reports.matching import Matching
 from tmapr.reports.pictures import Album
-from tmapr.reports.summary import decisions, honesty, poses, rankings, tracks
+from tmapr.reports.summary import decisions, detoured, honesty, poses, rankings, tracks
 from tmapr.reports.verdicts import reason_bars, similarity_view
 
 
@@ -18,6 +18,8 @@ def sequence_section(run: RunEvidence, sequence: SequenceEvidence, album: Album,
     count = element("p", {"class": "note"}, f"{sequence.figures['frames']} frames")
     tables = [table(tests).without("sequence", "frames").html() for table in _SHOWN]
     explained = element("p", {"class": "note"}, escaped(_TABLES))
+    away = detoured(sequence.name, sequence.figures)
+    explained += element("p", {}, escaped(away)) if away else ""
     match = Matching(run, sequence)
     figures = [
         *jumping(run, sequence),

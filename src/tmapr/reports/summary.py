@@ -158,6 +158,21 @@ def sentence(name: str, entry: Mapping[str, Any]) -> str:
     )
 
 
+def detoured(name: str, entry: Mapping[str, Any]) -> str | None:
+    """What happened off the map, in plain words; None for a drive that stays on it."""
+    away = entry.get("off_map")
+    if not away:
+        return None
+    left, back = (
+        f"after {metres:.1f} m" if (metres := away[key]) is not None else "never"
+        for key in ("left_after", "back_after")
+    )
+    return (
+        f"{name}: {away['metres']:.0f} m off the map, {away['false_accepts']} of {away['frames']} frames there were"
+        f" matched; no longer localized {left} off it, localized and right again {back} on it"
+    )
+
+
 def described(run: RunEvidence) -> str:
     """Where a run's data came from and which sequence played which role."""
     data = run.experiment.data
