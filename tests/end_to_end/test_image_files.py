@@ -69,7 +69,13 @@ def write_walk(home):
 
 WITHOUT_TORCH = """
 import json, sys
-sys.modules["torch"] = None
+
+class Absent:  # as if not installed; SciPy would ask a None among the modules for its tensors
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
 {}
 print()
 print(json.dumps([name for name, module in sys.modules.items() if name.partition(".")[0] == "torch" and module]))
