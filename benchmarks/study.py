@@ -28,7 +28,7 @@ from tmapr.evaluation.calibration import SEARCHED, Material
 from tmapr.evaluation.encoding import load_recording
 from tmapr.evaluation.off_map import Detours, detours
 from tmapr.evaluation.progressive import adapt
-from tmapr.evaluation.replay import Drive, Score, score
+from tmapr.evaluation.replay import Drive, Evidence, Score, score
 from tmapr.experiment import Experiment
 from tmapr.system import System, build, make_map
 from tmapr.types import Status
@@ -58,6 +58,8 @@ class World:
     after: dict[str, Score]
     lost: dict[str, tuple[Detours | None, Detours | None]]
     rows: dict[str, dict[str, float]]
+    loops: dict[str, tuple[float, float]]
+    """F1 of the decision by similarity alone, before and after."""
 
 
 def main(runs: Sequence[Path], by_hand: Sequence[str]) -> int:
@@ -109,7 +111,21 @@ def _world(path: Path, by_hand: Sequence[str]) -> World:
         _scores(data.test, new, experiment.system),
         pairs,
         by_row,
+        {
+            name: (_loop_f1(one, before), _loop_f1(two, experiment.system))
+            for name, one, two in [
+                *zip(data.test, ([each] for each in old), ([each] for each in new), strict=True),
+                (ALL, old, new),
+            ]
+        },
     )
+
+
+def _loop_f1(drives: Sequence[Drive], system: System) -> float:
+    """As in the paper's Table IV: accepted is what reaches the threshold, before gates and fusion."""
+    evidence = Evidence.joined([drive.evidence() for drive in drives])
+    accepted = evidence.similarity >= system.gating.min_similarity
+    return 2 * int((accepted & evidence.right).sum()) / (int(accepted.sum()) + evidence.opportunities)
 
 
 def _scores(names: Sequence[str], drives: Sequence[Drive], system: System) -> dict[str, Score]:
@@ -146,6 +162,13 @@ def _compared(worlds: Sequence[World], sequence: str) -> list[Metric]:
                 f"{sequence}: {name}, change [{change.low:+.3f} {change.high:+.3f}]", float((new - old).mean()), unit
             )
         )
+    old, new = (np.array([world.loops[sequence][side] for world in worlds]) for side in (0, 1))
+    change = mean_interval((new - old).tolist())
+    metrics.append(Metric(f"{sequence}: F1 of loops, before", float(old.mean()), ""))
+    metrics.append(Metric(f"{sequence}: F1 of loops, after", float(new.mean()), ""))
+    metrics.append(
+        Metric(f"{sequence}: F1 of loops, change [{change.low:+.3f} {change.high:+.3f}]", float((new - old).mean()), "")
+    )
     for when, scores in (("before", before), ("after", after)):
         inside = [each.coverage95 for each in scores]
         bounded = when == "after" and sequence == ALL
