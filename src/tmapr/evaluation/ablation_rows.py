@@ -17,8 +17,8 @@ from tmapr.artifacts.trajectory import Column
 from tmapr.config import settings_digest
 from tmapr.evaluation.ablation import ACIL, FULL, SUBSETS, SYSTEMS, Job, Variant
 from tmapr.evaluation.encoding import load_recording
-from tmapr.evaluation.errors import ErrorSummary, count_jumps, position_errors, reference_speed
-from tmapr.evaluation.finished import FinishedRun, Trial
+from tmapr.evaluation.errors import ErrorSummary, count_jumps, position_errors
+from tmapr.evaluation.finished import FinishedRun, Trial, mapped_speed
 from tmapr.evaluation.pairing import Measure, f1_of, measured, rmse_of
 from tmapr.experiment import Experiment
 from tmapr.retrieval.memory import Memory
@@ -68,10 +68,9 @@ class Outcome:
         }
 
     def _jumps(self) -> int:
-        positions, order = self.positions, np.argsort(self.memory.frames)
-        speed = reference_speed(self.memory.stamps[order], self.memory.positions[order])
+        positions = self.positions
         stamps = np.maximum.accumulate(self.trial.recording.stamps)[positions.known]
-        return count_jumps(stamps, positions.values[positions.known], speed)
+        return count_jumps(stamps, positions.values[positions.known], mapped_speed(self.memory))
 
 
 def found(experiment: Experiment, folder: RunFolder, jobs: Mapping[str, Job]) -> dict[str, Any]:

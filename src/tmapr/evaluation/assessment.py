@@ -19,10 +19,9 @@ from tmapr.evaluation.errors import (
     count_jumps,
     heading_errors,
     position_errors,
-    reference_speed,
     true_headings,
 )
-from tmapr.evaluation.finished import FinishedRun, Trial
+from tmapr.evaluation.finished import FinishedRun, Trial, mapped_speed
 from tmapr.evaluation.off_map import detours
 from tmapr.evaluation.pairing import interval_of, rmse_of
 from tmapr.evaluation.pose_errors import Delta, PoseErrors, Trajectory, absolute_errors, relative_errors
@@ -62,8 +61,7 @@ def assess(folder: RunFolder, fit: Fit | None = None, watch: Watch = iter) -> di
 def _figures(trial: Trial, memory: Memory, fit: Fit | None) -> dict[str, Any]:
     table, fused = trial.table, trial.fused
     apr_fit, fused_fit = (_fitted(column, trial, fit) for column in (table.apr_positions, fused))
-    order = np.argsort(memory.frames)
-    speed = reference_speed(memory.stamps[order], memory.positions[order])
+    speed = mapped_speed(memory)
     return {
         "frames": len(trial.recording),
         "apr": _errors(table.apr_positions, trial, apr_fit),

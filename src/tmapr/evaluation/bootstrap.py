@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 Statistic = Callable[[Int64[np.ndarray, " count"]], float | None]
 """A number computed from the frames with these indices, or None where it is undefined."""
 
+_FEWEST_BLOCKS = 4
 _NORMAL_95 = 1.959963984540054
 
 
@@ -42,6 +43,11 @@ def block_resamples(
     starts = rng.integers(0, count - block + 1, size=(resamples, blocks))
     indices = (starts[:, :, None] + np.arange(block)).reshape(resamples, blocks * block)
     return indices[:, :count]
+
+
+def fitting_block(count: int, block: int) -> int:
+    """A shorter block where there are fewer than four: with one, every resample would be the sequence itself."""
+    return min(block, max(count // _FEWEST_BLOCKS, 1))
 
 
 def interval(statistic: Statistic, resamples: Int64[np.ndarray, "resamples count"], level: float = 0.95) -> Interval:

@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float64, Int64
 
-from tmapr.evaluation.bootstrap import Interval, block_resamples, paired_difference
+from tmapr.evaluation.bootstrap import Interval, block_resamples, fitting_block, paired_difference
 from tmapr.evaluation.errors import ErrorSummary
-
-# With one block every resample is the sequence itself, and the interval would have no width.
-_FEWEST_BLOCKS = 4
 
 
 class Standing(StrEnum):
@@ -114,8 +111,7 @@ def compare(
     """
     frames = _frames_of_all(contenders)
     chosen = _named(contenders, ours)
-    block = min(block, max(frames // _FEWEST_BLOCKS, 1))
-    drawn = block_resamples(frames, block, resamples, np.random.default_rng(seed))
+    drawn = block_resamples(frames, fitting_block(frames, block), resamples, np.random.default_rng(seed))
     return [_row(contender, None if contender is chosen else chosen, drawn) for contender in contenders]
 
 

@@ -14,6 +14,7 @@ from tmapr.artifacts.run import RunFolder, file_digest, load_json
 from tmapr.artifacts.trajectory import Column, EstimateTable, load_estimates
 from tmapr.config import load_settings
 from tmapr.evaluation.encoding import load_recording
+from tmapr.evaluation.errors import reference_speed
 from tmapr.evaluation.loops import correct_candidates, opportunities
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
@@ -57,6 +58,12 @@ class Trial:
             correct=correct_candidates(self.table.reference_positions.values[known], truth),
             opportunity=opportunities(truth, memory.positions),
         )
+
+
+def mapped_speed(memory: Memory) -> float:
+    """The speed of the traverse that was mapped, whose frames the memory keeps sorted by place."""
+    order = np.argsort(memory.frames)
+    return reference_speed(memory.stamps[order], memory.positions[order])
 
 
 @dataclass(frozen=True, slots=True)

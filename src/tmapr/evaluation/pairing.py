@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from tmapr.artifacts.run import RunFolder
-from tmapr.evaluation.bootstrap import Interval, Statistic, block_resamples, interval, paired_difference
+from tmapr.evaluation.bootstrap import Interval, Statistic, block_resamples, fitting_block, interval, paired_difference
 from tmapr.evaluation.comparison import Difference, Standing
 from tmapr.evaluation.errors import position_errors
 from tmapr.evaluation.finished import FinishedRun, Queries, Trial
@@ -19,7 +19,6 @@ from tmapr.exceptions import InputError
 from tmapr.types import Status
 
 _BLOCK = 50  # frames drawn together
-_FEWEST_BLOCKS = 4  # with one block every resample would be the sequence itself
 _RESAMPLES = 1000
 _DRAWN_AT_MOST = 1 << 24  # frames over all resamples: an eighth of a gigabyte
 
@@ -75,9 +74,8 @@ def measured(name: str, a: Statistic, b: Statistic, frames: int, *, higher_is_be
 
 
 def _drawn(frames: int) -> Int64[np.ndarray, "resamples frames"]:
-    block = min(_BLOCK, max(frames // _FEWEST_BLOCKS, 1))
     resamples = min(_RESAMPLES, max(_DRAWN_AT_MOST // frames, 1))
-    return block_resamples(frames, block, resamples, np.random.default_rng(0))
+    return block_resamples(frames, fitting_block(frames, _BLOCK), resamples, np.random.default_rng(0))
 
 
 def _paired(name: str, first: FinishedRun, second: FinishedRun) -> Pairing:

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
+from tmapr.evaluation.ablation import FULL
 from tmapr.evaluation.comparison import Standing
 from tmapr.reports.findings import Ablation, Gap, LoopFigures, Outcome, Variant
 from tmapr.reports.over_runs import RECALLS_AT, Ablated, Line, lines
 from tmapr.reports.summary import alignment, warnings
 from tmapr.reports.table import Cell, Column, Table
 
-FULL, GLOBAL = "full", "global"
-"""Keys of the whole system and of global retrieval alone in ablation.json."""
+GLOBAL = "global"
+"""Key of global retrieval alone in ablation.json."""
 
 _WHICH = (Column("run", "run"), Column("runs", "n", 0), Column("sequence", "sequence"), Column("method", "method"))
 _METRES = Column("rmse", "RMSE m", 2)

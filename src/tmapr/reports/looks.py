@@ -6,7 +6,8 @@ import cv2
 import numpy as np
 
 from tmapr.artifacts.trajectory import Column
-from tmapr.evaluation.errors import jumps, reference_speed
+from tmapr.evaluation.errors import jumps
+from tmapr.evaluation.finished import mapped_speed
 from tmapr.evaluation.loops import RADIUS
 from tmapr.exceptions import InputError
 from tmapr.reports.evidence import RunEvidence, SequenceEvidence, Track
@@ -98,11 +99,9 @@ def _pictures(match: Matching, rows: set[int], columns: set[int]) -> tuple[Pictu
 
 
 def _stepped(run: RunEvidence, sequence: SequenceEvidence, name: str, column: Column) -> Stepped:
-    order = np.argsort(run.memory.frames)
-    speed = reference_speed(run.memory.stamps[order], run.memory.positions[order])
     stamps = np.maximum.accumulate(sequence.stamps)[column.known]
     track = _track(sequence, column)
-    return Stepped(name, track, jumps(stamps, track.positions, speed))
+    return Stepped(name, track, jumps(stamps, track.positions, mapped_speed(run.memory)))
 
 
 def _track(sequence: SequenceEvidence, column: Column) -> Track:

@@ -12,10 +12,11 @@ import numpy as np
 
 from tmapr.evaluation.bootstrap import mean_interval
 from tmapr.evaluation.comparison import Standing
+from tmapr.evaluation.ranking import RANKS
 from tmapr.exceptions import InputError
 from tmapr.reports.findings import Ablation, Gap, LoopFigures, Outcome, Variant, load_ablation
 
-RECALLS_AT = ("1", "5", "10")
+RECALLS_AT = tuple(map(str, RANKS))
 """How many candidates are looked at, as ablation.json spells it."""
 
 _VERDICTS = {
