@@ -1,15 +1,15 @@
 """Calibration on worlds that it has not seen: before and after, off the map, and how honest the covariance is.
 
-    python benchmarks/study.py RUN [RUN …] [--before SETTING=VALUE …]
+    python benchmarks/study.py RUN [RUN …] --rows FOLDER [--before SETTING=VALUE …]
 
 Each RUN is a run folder of a world after `tmapr ablate`, as `make study` leaves it; its experiment holds the calibrated
-settings. Nothing is trained or run: gates and filter are replayed on the recognised frames, once with
-the settings of before, chosen by hand on worlds 11 and 12, once with the calibrated ones. Intervals are Student's over
-the worlds, of paired differences.
+settings. Nothing is trained or run: gates and filter are replayed on the recognised frames, once with the settings of
+before, chosen by hand on worlds 11 and 12, once with the calibrated ones. Intervals are Student's over the worlds, of
+paired differences.
 
-The system's rows with the settings of before stand beside them: gates calibrated for the full system may be too strict
-for a row without its scores, and that would make the full system look better than it is. The last line is JSON, and a
-missed bound is a non-zero exit code.
+The system's rows stand beside them, each with the settings calibrated for it, ROW.toml in FOLDER: gates calibrated for
+the full system do not suit a row without its scores, and that would make the full system look better than it is. The
+last line is JSON, and a missed bound is a non-zero exit code.
 """
 
 import argparse
@@ -27,10 +27,9 @@ from tmapr.evaluation.bootstrap import mean_interval
 from tmapr.evaluation.calibration import SEARCHED, Material
 from tmapr.evaluation.encoding import load_recording
 from tmapr.evaluation.off_map import Detours, detours
-from tmapr.evaluation.progressive import adapt
 from tmapr.evaluation.replay import Drive, Evidence, Score, score
 from tmapr.experiment import Experiment
-from tmapr.system import System, build, make_map
+from tmapr.system import System
 from tmapr.types import Status
 
 BY_HAND = (
@@ -51,7 +50,7 @@ ROWS = {variant.key: variant for variant in SYSTEMS if variant.track == "fused"}
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One run before and after the calibration: scores by sequence, the detours, and the RMSE of rows of before."""
+    """One run before and after the calibration: scores by sequence, the detours, and each row's RMSE by sequence."""
 
     name: str
     before: dict[str, Score]
@@ -62,8 +61,8 @@ class World:
     """F1 of the decision by similarity alone, before and after."""
 
 
-def main(runs: Sequence[Path], by_hand: Sequence[str]) -> int:
-    worlds = [_world(path, by_hand) for path in runs]
+def main(runs: Sequence[Path], rows: Path, by_hand: Sequence[str]) -> int:
+    worlds = [_world(path, rows, by_hand) for path in runs]
     metrics: list[Metric] = []
     for sequence in worlds[0].after:
         metrics += _compared(worlds, sequence)
@@ -74,31 +73,24 @@ def main(runs: Sequence[Path], by_hand: Sequence[str]) -> int:
     return int(any(metric.holds is False for metric in metrics))
 
 
-def _world(path: Path, by_hand: Sequence[str]) -> World:
+def _world(path: Path, rows: Path, by_hand: Sequence[str]) -> World:
     folder = RunFolder(RunFolder(path).ablation / EVERYTHING)
     experiment = load_settings(Experiment, folder.experiment)
     data = experiment.data
-    plain = load_settings(Experiment, None, by_hand).system
-    kept = {section: {key: plain.__dict__[section].__dict__[key] for key in keys} for section, keys in SEARCHED.items()}
-    before = experiment.system.model_copy(
-        update={name: experiment.system.__dict__[name].model_copy(update=values) for name, values in kept.items()}
-    )
+    before = _calibrated(experiment, load_settings(Experiment, None, by_hand)).system
     material = Material(
         load_recording(experiment, folder, str(data.reference)),
         tuple(load_recording(experiment, folder, name) for name in data.adapt),
         tuple(load_recording(experiment, folder, name) for name in data.test),
     )
-    environment = make_map(before, material.reference)
-    adapted = build(before, environment)
-    for recording in material.adaptation:
-        adapt(adapted, recording, range(len(recording)))
-    old = [Drive.of(adapted, recording) for recording in material.validation]
-    new = material.drives(experiment.system)
+    old, new = material.drives(before), material.drives(experiment.system)
     by_row: dict[str, dict[str, float]] = {}
     for key, variant in ROWS.items():
-        system = variant.within(experiment.model_copy(update={name: before.__dict__[name] for name in kept})).system
-        localizer = build(system, environment, adapted.classifier)
-        drives = [Drive.of(localizer, recording) for recording in material.validation]
+        own = experiment
+        if key != FULL:
+            own = _calibrated(experiment, load_settings(Experiment, rows / f"{key}.toml"))
+        system = variant.within(own).system
+        drives = new if key == FULL else material.drives(system)
         by_row[key] = {drive.recording.sequence: score([drive], system.gating, system.fusion).rmse for drive in drives}
     pairs = {
         name: (_off(one, before), _off(two, experiment.system))
@@ -119,6 +111,15 @@ def _world(path: Path, by_hand: Sequence[str]) -> World:
             ]
         },
     )
+
+
+def _calibrated(experiment: Experiment, chosen: Experiment) -> Experiment:
+    """The experiment with what a calibration decides as in `chosen`."""
+    sections = {
+        name: experiment.__dict__[name].model_copy(update={key: chosen.__dict__[name].__dict__[key] for key in keys})
+        for name, keys in SEARCHED.items()
+    }
+    return experiment.model_copy(update=sections)
 
 
 def _loop_f1(drives: Sequence[Drive], system: System) -> float:
@@ -183,13 +184,13 @@ def _compared(worlds: Sequence[World], sequence: str) -> list[Metric]:
 
 
 def _rows(worlds: Sequence[World], sequence: str) -> list[Metric]:
-    """The rows of before, and the full system less the best other one."""
+    """The rows, each calibrated for itself, and the full system less the best other one."""
     means = {key: float(np.mean([world.rows[key][sequence] for world in worlds])) for key in ROWS}
-    metrics = [Metric(f"{sequence}: RMSE by hand, {ROWS[key].title}", mean, "m") for key, mean in means.items()]
+    metrics = [Metric(f"{sequence}: RMSE, {ROWS[key].title}", mean, "m") for key, mean in means.items()]
     other = min((key for key in ROWS if key != FULL), key=means.__getitem__)
     gaps = [world.rows[FULL][sequence] - world.rows[other][sequence] for world in worlds]
     found = mean_interval(gaps)
-    name = f"{sequence}: by hand, full less {ROWS[other].title} [{found.low:+.2f} {found.high:+.2f}]"
+    name = f"{sequence}: full less {ROWS[other].title} [{found.low:+.2f} {found.high:+.2f}]"
     return [*metrics, Metric(name, float(np.mean(gaps)), "m")]
 
 
@@ -224,6 +225,7 @@ def _detours(worlds: Sequence[World]) -> list[Metric]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--before", nargs="*", default=BY_HAND)
     given = parser.parse_args()
-    raise SystemExit(main(given.runs, given.before))
+    raise SystemExit(main(given.runs, given.rows, given.before))

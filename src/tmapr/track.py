@@ -31,7 +31,10 @@ class Track:
             "dissent.": self.history.dissent,
             "correction.": self.correction,
         }
-        arrays = {"dissenters": np.array(self.history.dissenters)}
+        arrays = {
+            "dissenters": np.array(self.history.dissenters),
+            "evidence": np.array(self.history.evidence),
+        }
         for prefix, part in parts.items():
             arrays |= put(prefix, _fields(part)) if part else {}
         return arrays
@@ -43,7 +46,8 @@ class Track:
         accepted, dissent = _sighting(take(arrays, "accepted.")), _sighting(take(arrays, "dissent."))
         return cls(
             Belief(int(belief["stamp"]), belief["mean"], belief["covariance"]) if belief else None,
-            History(accepted, dissent, int(arrays["dissenters"])),
+            # States of earlier versions gathered no evidence.
+            History(accepted, dissent, int(arrays["dissenters"]), float(arrays.get("evidence", 0.0))),
             Correction(int(correction["stamp"]), correction["position"]) if correction else None,
         )
 
@@ -84,7 +88,7 @@ class Tracker:
         posed = percept if self._fusion.apr else replace(percept, position=None)
         seen = self._gating.admit(posed, belief, self.track.history, found, leverage)
         candidate, verdict = self._gating.judge(found, seen, belief, self.track.history, leverage)
-        history = self._gating.remember(self.track.history, candidate, seen, belief, verdict)
+        history = self._gating.remember(self.track.history, candidate, seen, belief, verdict, leverage)
         correction, nis = self.track.correction, None
         if seen.position is not None:
             belief = self._fusion.correct_apr(belief, seen.position)

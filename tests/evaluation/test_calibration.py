@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tmapr.evaluation.calibration import PASSING, SEARCHED, Material, calibrate, changed
+from tmapr.evaluation.calibration import SEARCHED, Material, calibrate, changed
+from tmapr.evaluation.odds import log_odds
 from tmapr.evaluation.replay import Evidence, score
 from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Fusion
@@ -56,19 +57,39 @@ def test_the_scores_are_those_of_the_settings(found, material):
     assert found.after == score(material.drives(found.system), found.system.gating, found.system.fusion)
 
 
-def test_no_more_wrong_candidates_pass_on_appearance_than_allowed(found, material):
+def test_the_odds_tell_right_candidates_from_wrong_ones(found, material):
     evidence = Evidence.joined([drive.evidence() for drive in material.drives(found.system)])
-    gating = found.system.gating
-    passing = (
-        (evidence.similarity >= gating.min_similarity)
-        & (evidence.leverage <= gating.max_leverage)
-        & (evidence.support >= gating.min_support)
-        & (evidence.margin >= gating.min_margin)
-    )
-    wrong = ~evidence.right
-    assert wrong.sum() > 20
-    assert (passing & wrong).sum() <= PASSING * wrong.sum()
-    assert (passing & evidence.right).sum() > 0.3 * evidence.right.sum()
+    believed = log_odds(found.system.gating.odds, evidence) >= found.system.gating.min_odds
+    assert (~evidence.right).sum() > 20
+    assert (believed & ~evidence.right).sum() <= 0.02 * (~evidence.right).sum()
+    assert (believed & evidence.right).sum() > 0.3 * evidence.right.sum()
+
+
+def test_the_similarity_is_that_of_the_best_f1(found, material):
+    evidence = Evidence.joined([drive.evidence() for drive in material.drives(found.system)])
+
+    def f1(threshold):
+        accepted = evidence.similarity >= threshold
+        return 2 * (accepted & evidence.right).sum() / (accepted.sum() + evidence.opportunities)
+
+    assert f1(found.system.gating.min_similarity) == max(f1(value) for value in evidence.similarity)
+
+
+def test_without_wrong_candidates_there_are_no_odds(material):
+    told = []
+    home = replace(material, validation=(traverse("noon", 7),))
+    found = calibrate(SYSTEM, home, tell=told.append)
+    assert found.system.gating.odds is None
+    assert "add a drive that leaves the map" in told[1]
+
+
+def test_a_system_without_retrieval_has_only_a_filter_to_calibrate(material):
+    told = []
+    alone = changed(SYSTEM, {"retrieval.mode": "off"})
+    found = calibrate(alone, material, tell=told.append)
+    assert [line.partition(":")[0] for line in told] == ["filter"]
+    assert found.system.gating.odds is None
+    assert found.after.surprise <= found.before.surprise
 
 
 def test_nothing_is_changed_but_what_is_searched(found):

@@ -16,7 +16,7 @@ from tmapr.simulation.route import block_loop, drive, with_detour
 from tmapr.system import System, build, make_map
 
 PLACES = Places(cell=15.0, projection=Projection(dimension=64), mixture=Mixture(dimension=8))
-SYSTEM = System(places=PLACES, gating=Gating(min_similarity=0.7, confirmation=3), fusion=Fusion(noise="acceleration"))
+SYSTEM = System(places=PLACES, gating=Gating(min_similarity=0.7), fusion=Fusion(noise="acceleration"))
 WORLD = World.seeded(3, dimension=32)
 CORNERS = block_loop(120.0, 60.0)
 

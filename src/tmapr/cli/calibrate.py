@@ -21,7 +21,7 @@ def calibrate(
     run: RunOption = None,
     quiet: Quiet = False,
 ) -> None:
-    """Choose similarity threshold, score weights, λ, gates and noise on the validation sequences; the test is not read.
+    """Choose similarity threshold, odds, score weights, λ and noise on the validation sequences; the test is not read.
 
     Include the file it writes in an experiment of the same camera and descriptor, also of another place:
 
@@ -55,22 +55,16 @@ def calibrate(
 
 def written(settings: "Experiment", found: "Calibrated") -> str:
     """Every setting that was searched, with what it was chosen on."""
-    import json
-
+    from tmapr.config import dump_toml
     from tmapr.evaluation.calibration import SEARCHED
 
-    lines = [
+    return (
         f"# Calibrated on {', '.join(settings.data.validation)} of {settings.name}: surprise"
         f" {found.before.surprise:.3f} → {found.after.surprise:.3f} nats, RMSE {found.before.rmse:.2f} →"
-        f" {found.after.rmse:.2f} m.",
-        "# An experiment that includes this file still overrides it with what it says itself.",
-    ]
-    for section, keys in SEARCHED.items():
-        values = found.system.__dict__[section].__dict__
-        # JSON's numbers and strings are TOML's too.
-        told = (f"{key} = {json.dumps(values[key])}" for key in keys if values[key] is not None)
-        lines += ["", f"[{section}]", *told]
-    return "\n".join(lines) + "\n"
+        f" {found.after.rmse:.2f} m.\n"
+        "# An experiment that includes this file still overrides it with what it says itself.\n\n"
+        + dump_toml(found.system, SEARCHED)
+    )
 
 
 def _shown(score: "Score") -> str:

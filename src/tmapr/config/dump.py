@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Collection, Mapping
 from enum import Enum
 
 from tmapr.config.settings import Settings
@@ -9,9 +10,14 @@ from tmapr.config.settings import Settings
 _COLUMN = 44
 
 
-def dump_toml(settings: Settings) -> str:
-    """Every setting with its value, unit and meaning; reading it back gives the same settings."""
-    return "\n".join(_section(settings, ())).strip() + "\n"
+def dump_toml(settings: Settings, only: Mapping[str, Collection[str]] | None = None) -> str:
+    """Every setting, or those of some sections, with value, unit and meaning; reading it back gives the same ones."""
+    if only is None:
+        lines = _section(settings, ())
+    else:
+        parts = [_section(settings.__dict__[name], (name,), keys) for name, keys in only.items()]
+        lines = [line for part in parts for line in ("", *part)]
+    return "\n".join(lines).strip() + "\n"
 
 
 def settings_digest(settings: Settings) -> str:
@@ -20,10 +26,12 @@ def settings_digest(settings: Settings) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _section(settings: Settings, path: tuple[str, ...]) -> list[str]:
+def _section(settings: Settings, path: tuple[str, ...], only: Collection[str] | None = None) -> list[str]:
     # TOML puts a table's own keys before its sub-tables, so values come first and sections after.
     lines, sections = [], []
     for name, field in type(settings).model_fields.items():
+        if only is not None and name not in only:
+            continue
         value = settings.__dict__[name]
         if isinstance(value, Settings):
             sections += ["", *_section(value, (*path, name))]

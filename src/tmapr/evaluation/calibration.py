@@ -1,8 +1,8 @@
 """Settings chosen on validation data: three searches, one after the other, each with an objective of its own.
 
     ranking   λ and the weights of the class terms: the best F1 that any threshold on the similarity reaches
-    gates     similarity, leverage, support, margin: most right candidates pass while at most a share of wrong ones does
-    filter    gate width, confirmation, variances: the truth is least surprising under the belief
+    gates     that threshold, and the odds that a candidate is right: most likely, given which ones were
+    filter    gate width and variances: the truth is least surprising under the belief
 
 A search looks at a few values of each setting, the present one among them, and keeps that one unless another is better.
 Wrong candidates are what teaches the gates: a validation drive should leave the map for a while.
@@ -14,35 +14,25 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.evaluation.curves import best_decision, precision_recall
 from tmapr.evaluation.loops import correct_candidates, opportunities
+from tmapr.evaluation.odds import fit, log_odds
 from tmapr.evaluation.progressive import adapt
 from tmapr.evaluation.replay import Drive, Evidence, Score, score
 from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer
 from tmapr.system import System, Watch, build, make_map
 
-PASSING = 0.01
-"""Share of the wrong candidates that may pass the gates on appearance."""
+FEWEST = 20
+"""Wrong candidates that are needed to learn the odds from."""
 
 RIDGES = (1.0, 0.1, 0.01, 0.001)
 CLASS_WEIGHTS = (0.0, 0.1, 0.3, 1.0)
 LIKELIHOOD_WEIGHTS = (0.0, 0.1, 0.3)
-LOST = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7)
-"""Shares of the right candidates that one gate alone may cost; a tracked camera does not need every one of them."""
-
-WITNESSES, OVERRULING = 5, 20
-"""Candidates that must agree, at least, to start a track and to overrule one: on the validation a lucky one may go
-unpunished, on the next drive not."""
-
 FILTER: Mapping[str, tuple[object, ...]] = {
     "gating.apr": ("always", "familiar"),
-    "gating.tracked_similarity": (None, 0.5),
-    "gating.confirmation": (WITNESSES, 8),
-    "gating.recovery": (OVERRULING, 40),
     "gating.max_innovation": (20.0, 50.0, 150.0),
     "fusion.velocity_noise": (0.3, 1.0, 3.0, 10.0),
     "fusion.correction_variance": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
@@ -50,14 +40,11 @@ FILTER: Mapping[str, tuple[object, ...]] = {
 }
 SEARCHED: Mapping[str, tuple[str, ...]] = {
     "places": ("ridge",),
-    "retrieval": ("class_weight", "likelihood_weight"),
-    "gating": (
-        *("min_similarity", "max_leverage", "min_support", "min_margin"),
-        *("tracked_similarity", "apr", "confirmation", "recovery", "max_innovation"),
-    ),
+    "retrieval": ("candidates", "class_weight", "likelihood_weight"),
+    "gating": ("min_similarity", "odds", "apr", "max_innovation"),
     "fusion": ("noise", "velocity_noise", "correction_variance", "min_correction_variance", "apr_variance"),
 }
-"""What a calibration decides, by section; `noise` is kept, but gives the others their meaning."""
+"""What a calibration decides, by section; `candidates` and `noise` are kept, but give the others their meaning."""
 
 _ROUNDS = 2
 
@@ -140,7 +127,7 @@ def _ranked(
     for class_weight, likelihood_weight in dict.fromkeys((now, *weights)):
         chosen = {"retrieval.class_weight": class_weight, "retrieval.likelihood_weight": likelihood_weight}
         tried = changed(system, chosen)
-        search = tried.retrieval.search
+        search = tried.retrieval.model_copy(update={"candidates": 1}).search
         first = [search(memory, descriptor, scores, neighbourhood)[0] for descriptor, scores, _ in frames]
         curve = precision_recall(
             np.array([candidate.similarity for candidate in first]),
@@ -153,53 +140,38 @@ def _ranked(
 
 
 def _gates(system: System, evidence: Evidence, tell: Callable[[str], None]) -> System:
-    right, wrong = evidence.right, ~evidence.right
-    if not right.any():
+    if system.retrieval.mode == "off":
+        return system
+    right, wrong = int(evidence.right.sum()), int((~evidence.right).sum())
+    if not right:
         raise InputError("no candidate on the validation sequences is right; map them better before calibrating")
-    # Seen from the other side, a small leverage is a large familiarity.
-    qualities = (evidence.similarity, -evidence.leverage, evidence.support, evidence.margin)
-    levels = [_levels(values[right]) for values in qualities]
-    allowed = int(PASSING * wrong.sum())
-
-    def worth(limits: tuple[float, ...]) -> tuple[int, int]:
-        """Fewer wrong ones first, down to those allowed; then more right ones."""
-        accepted = _reaching(qualities, limits)
-        return -max(int((accepted & wrong).sum()), allowed), int((accepted & right).sum())
-
-    best = max(product(*levels), key=worth)
-    accepted = _reaching(qualities, best)
-    kept, passing = int((accepted & right).sum()), int((accepted & wrong).sum())
+    system = changed(system, {"gating.min_similarity": _revisiting(evidence)})
+    if wrong < FEWEST:
+        tell(
+            f"gates: only {wrong} wrong candidates, and odds need {FEWEST}; add a drive that leaves the map for a while"
+        )
+        return system
+    odds = fit(evidence)
+    alone = log_odds(odds, evidence) >= system.gating.min_odds
     tell(
-        f"gates: {kept} of {int(right.sum())} right candidates pass, {passing} of {int(wrong.sum())} wrong ones"
-        + ("" if wrong.any() else "; without any, the thresholds only say what a right one looks like")
+        f"gates: on their own {int((alone & evidence.right).sum())} of {right} right candidates are believed,"
+        f" {int((alone & ~evidence.right).sum())} of {wrong} wrong ones"
     )
-    similarity, familiarity, support, margin = best
-    limits = {"min_similarity": similarity, "min_support": support, "min_margin": max(margin, 0.0)}
-    return changed(
-        system,
-        {f"gating.{key}": float(np.clip(value, -1, None)) for key, value in limits.items()}
-        | {"gating.max_leverage": min(max(-familiarity, 1e-6), 1.0)},
-    )
+    return changed(system, {"gating.odds": odds})
 
 
-def _levels(values: Float[np.ndarray, " n"]) -> list[float]:
-    """Limits that cost more and more of the right candidates; a limit at none of them comes first."""
-    finite = np.where(np.isfinite(values), values, values[np.isfinite(values)].max(initial=0.0))
-    return list(dict.fromkeys(np.quantile(finite, LOST, method="lower").tolist()))
-
-
-def _reaching(qualities: Sequence[Float[np.ndarray, " n"]], limits: Sequence[float]) -> Bool[np.ndarray, " n"]:
-    reached = np.ones(len(qualities[0]), dtype=bool)
-    for values, limit in zip(qualities, limits, strict=True):
-        reached &= values >= limit
-    return reached
+def _revisiting(evidence: Evidence) -> float:
+    """The similarity with the best F1 of loops, the highest of several; equal similarities stand or fall together."""
+    order = np.argsort(-evidence.similarity, kind="stable")
+    ranked, hits = evidence.similarity[order], np.cumsum(evidence.right[order])
+    last = np.flatnonzero(np.diff(ranked, append=-np.inf))
+    return float(ranked[last[np.argmax(hits[last] / (last + 1 + evidence.opportunities))]])
 
 
 def _filter(system: System, drives: Sequence[Drive], watch: Watch, tell: Callable[[str], None]) -> System:
     """One setting after the other, twice: the surprise is smooth enough in each."""
-    # From where gates this strict make sense: a search from elsewhere stops at the first hill.
-    strict = {"gating.confirmation": WITNESSES, "gating.recovery": OVERRULING}
-    best = changed(system, strict | {"gating.tracked_similarity": 0.5, "gating.apr": "familiar"})
+    # From where honest gates make sense: a search from elsewhere stops at the first hill.
+    best = changed(system, {"gating.apr": "familiar"})
     least = score(drives, best.gating, best.fusion).surprise
     steps = [(key, value) for _ in range(_ROUNDS) for key, values in FILTER.items() for value in values]
     for number in watch(range(len(steps))):

@@ -21,7 +21,7 @@ REASONS: Mapping[Reason, str] = {
     Reason.FAR_FROM_APR: "the match lies too far from the position of the pose head",
     Reason.FAR_FROM_BELIEF: "the match lies too far from where the filter believes to be",
     Reason.JUMPS: "the match is farther from the last accepted one than the camera can have moved",
-    Reason.UNCONFIRMED: "no earlier match is remembered, and too few others agree with this one yet",
+    Reason.UNCONFIRMED: "its odds, with those of matches before it that agree, do not suffice yet",
     Reason.ISOLATED: "too few of the best matches lie near the first",
     Reason.AMBIGUOUS: "a match elsewhere scores nearly as well",
 }

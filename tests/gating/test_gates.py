@@ -1,13 +1,14 @@
 """The gates: which one closes first, what it lets through, and why none can stay closed for ever."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from tmapr.exceptions import InputError
-from tmapr.gating import Gating, History, Sighting, Threshold, threshold_for_precision
+from tmapr.gating import Gating, History, Odds, Quality, Sighting
 from tmapr.types import CHI2_95, NANOSECONDS, Belief, Candidate, Percept, Reason
 
 NOW = 1_628_847_484_000_000_000
@@ -244,21 +245,6 @@ def test_without_an_apr_position_agreeing_candidates_relocalize(recovery):
     assert streamed(gates(recovery=recovery), far) == [B] * (recovery - 1) + [R]
 
 
-@pytest.mark.parametrize("needed", [1, 2, 4])
-def test_where_nothing_is_remembered_a_candidate_must_be_confirmed(needed):
-    assert streamed(gates(confirmation=needed), [(0.0, 0.0)] * 6) == [U] * (needed - 1) + [A] * (7 - needed)
-
-
-def test_candidates_that_disagree_confirm_nothing():
-    assert streamed(gates(confirmation=3), [(metres, 0.0) for metres in (2.0, 18.0) * 5]) == [U] * 10
-
-
-def test_an_accept_that_has_expired_no_longer_confirms():
-    away = [(0.0, 0.0)] * 2 + [(None, 0.0)] * 101 + [(0.0, 0.0)] * 2
-    reasons = streamed(gates(confirmation=2), away)
-    assert (reasons[:2], reasons[-2:]) == ([U, A], [U, A])
-
-
 def test_a_wild_pose_head_allows_no_more_than_the_top_speed():
     # Half a second at 20 m/s and the 10 m of any jump: 20 m, whatever the head says.
     wild = accepted(-15.01, estimated=300.0, ago=0.5)
@@ -304,50 +290,6 @@ def test_no_stream_can_lock_the_gates(stream):
     assert streamed(GATES, [*stream, *steady])[-1] is A
 
 
-def cuts(similarities, correct):
-    """Precision and recall of every possible threshold, by counting."""
-    for value in sorted(set(similarities)):
-        kept = [hit for similarity, hit in zip(similarities, correct, strict=True) if similarity >= value]
-        yield Threshold(value, sum(kept) / len(kept), sum(kept) / max(sum(correct), 1))
-
-
-STREAMS = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.5, 0.8, 0.9, 0.95]), st.booleans()), min_size=1, max_size=30)
-
-
-@budget(max_examples=300, deadline=None, derandomize=True)
-@given(stream=STREAMS, precision=st.sampled_from([0.2, 0.5, 2 / 3, 0.9, 0.99, 1.0]))
-def test_the_threshold_is_the_lowest_cut_that_reaches_the_precision(stream, precision):
-    similarities, correct = zip(*stream, strict=True)
-    good = [cut for cut in cuts(similarities, correct) if cut.precision >= precision]
-    if not good:
-        with pytest.raises(InputError, match=f"no threshold gives precision {precision:g}"):
-            threshold_for_precision(np.array(similarities), np.array(correct), precision)
-        return
-    assert threshold_for_precision(np.array(similarities), np.array(correct), precision) == good[0]
-
-
-def test_equal_similarities_stand_together():
-    similarities, correct = np.array([0.9, 0.8, 0.8, 0.7]), np.array([True, True, False, True])
-    assert threshold_for_precision(similarities, correct, 0.9) == Threshold(0.9, 1.0, 1 / 3)
-
-
-def test_a_precision_that_is_never_reached_is_refused_with_the_best():
-    similarities, correct = np.array([0.9, 0.8, 0.7, 0.6]), np.array([False, True, True, False])
-    with pytest.raises(InputError, match=r"no threshold gives precision 0\.9 .*the best is 0\.667"):
-        threshold_for_precision(similarities, correct, 0.9)
-
-
-def test_a_threshold_cannot_be_chosen_from_nothing():
-    with pytest.raises(InputError, match="no candidate on the validation stream"):
-        threshold_for_precision(np.zeros(0), np.zeros(0, dtype=bool), 0.9)
-
-
-@pytest.mark.parametrize("precision", [0.0, -0.1, 1.01, float("nan")])
-def test_a_precision_outside_its_range_is_refused(precision):
-    with pytest.raises(ValueError, match=f"got {precision}"):
-        threshold_for_precision(np.ones(1), np.ones(1, dtype=bool), precision)
-
-
 @pytest.mark.parametrize(("apr", "kept"), [(0.0, True), (53.9, True), (54.1, False)])
 def test_a_pose_is_believed_up_to_its_limit_beyond_the_beliefs_ellipse(apr, kept):
     gates = Gating(max_apr_error=50.0)
@@ -381,23 +323,83 @@ def test_a_pose_may_be_believed_only_where_the_frame_looks_like_the_map(rule, se
     assert strict.admit(percept(0.0), believed(), FRESH, candidates, leverage).position is not None
 
 
+# Log-odds are ten times what the similarity has above a half, so 0.9 is 4.
+WEIGHED = gates(odds=Odds(similarity=Quality(centre=0.5, weight=10.0)), min_odds=4.0, expected_odds=3.0)
+
+
 @pytest.mark.parametrize(
-    ("metres", "similarity", "leverage", "history", "expected"),
+    ("similarity", "expected"), [(0.9001, Reason.ACCEPTED), (0.8999, Reason.UNCONFIRMED), (-1.0, Reason.UNCONFIRMED)]
+)
+def test_odds_decide_instead_of_the_thresholds(similarity, expected):
+    strict = WEIGHED.model_copy(update={"min_similarity": 0.99, "min_support": 1.0, "min_margin": 9.0})
+    given = candidate(1.0, similarity=similarity, support=0.0, margin=0.0)
+    assert reason(strict, (given,), 0.0, leverage=0.9) is expected
+
+
+def test_odds_do_not_reach_beyond_the_bounds():
+    bounded = WEIGHED.model_copy(update={"bounds": (-2.0, -2.0, 2.0, 2.0)})
+    assert reason(bounded, (candidate(2.1, similarity=1.0),), 0.0) is Reason.OUT_OF_BOUNDS
+
+
+@pytest.mark.parametrize(
+    ("metres", "similarity", "history", "expected"),
     [
-        (4.9, 0.5, 0.9, accepted(0.0), Reason.ACCEPTED),
-        (4.9, 0.49, 0.1, accepted(0.0), Reason.LOOKS_DIFFERENT),
-        (5.1, 0.5, 0.1, accepted(0.0), Reason.LOOKS_DIFFERENT),
-        (5.1, 0.9, 0.9, accepted(0.0), Reason.UNFAMILIAR),
-        (4.9, 0.5, 0.1, FRESH, Reason.LOOKS_DIFFERENT),
-        (4.9, 0.5, 0.1, accepted(0.0, ago=10.01), Reason.LOOKS_DIFFERENT),
+        (4.9, 0.61, accepted(0.0), Reason.ACCEPTED),
+        (4.9, 0.59, accepted(0.0), Reason.UNCONFIRMED),
+        (5.1, 0.61, accepted(0.0), Reason.UNCONFIRMED),
+        (5.1, 0.91, accepted(0.0), Reason.ACCEPTED),
+        (4.9, 0.61, FRESH, Reason.UNCONFIRMED),
+        (4.9, 0.61, accepted(0.0, ago=10.01), Reason.UNCONFIRMED),
     ],
 )
-def test_what_lies_where_it_is_expected_may_look_worse(metres, similarity, leverage, history, expected):
-    lenient = STRICT.model_copy(update={"tracked_similarity": 0.5, "tracked_radius": 1.0})
-    given = candidate(metres, similarity=similarity, support=0.1 if expected is Reason.ACCEPTED else 1.0)
-    assert reason(lenient, (given,), 0.0, history, leverage) is expected
+def test_what_lies_where_it_is_expected_may_look_worse(metres, similarity, history, expected):
+    assert reason(WEIGHED, (candidate(metres, similarity=similarity),), 0.0, history) is expected
 
 
 def test_a_belief_that_is_not_sure_expects_nothing():
-    lenient = STRICT.model_copy(update={"tracked_similarity": 0.5, "max_jump": AXIS - 0.1})
-    assert reason(lenient, (candidate(1.0, similarity=0.5),), 0.0, accepted(0.0)) is Reason.LOOKS_DIFFERENT
+    unsure = WEIGHED.model_copy(update={"max_jump": AXIS - 0.1})
+    assert reason(unsure, (candidate(1.0, similarity=0.61),), 0.0, accepted(0.0)) is Reason.UNCONFIRMED
+
+
+def weighed(frames, judges=WEIGHED):
+    """The reasons for a stream of (candidate's position, its log-odds), ten frames a second."""
+    reasons, history = [], FRESH
+    for index, (metres, odds) in enumerate(frames):
+        belief = believed(stamp=NOW + index * NANOSECONDS // 10)
+        given = candidate(metres, similarity=0.5 + odds / 10)
+        chosen, verdict = judges.judge((given,), percept(), belief, history)
+        history = judges.remember(history, chosen, percept(), belief, verdict)
+        reasons.append(verdict.reason)
+    return reasons
+
+
+def test_the_evidence_of_candidates_that_agree_adds_up():
+    # 2.5, then 2.5 + 2.5/2 = 3.75, then 2.5 + 3.75/2 = 4.375.
+    assert weighed([(0.0, 2.5)] * 3) == [U, U, A]
+    assert weighed([(0.0, 2.5)] * 9, WEIGHED.model_copy(update={"carried_odds": 0.0})) == [U] * 9
+
+
+def test_the_evidence_of_candidates_that_disagree_does_not():
+    assert weighed([(metres, 2.5) for metres in (2.0, 18.0) * 5]) == [U] * 10
+
+
+def test_what_speaks_against_a_candidate_is_forgotten():
+    assert weighed([(0.0, -4.0)] * 5 + [(0.0, 4.01)]) == [U] * 5 + [A]
+
+
+def test_evidence_expires_like_an_accept():
+    history = History(dissent=sighting(0.0, ago=10.01), evidence=9.0)
+    assert reason(WEIGHED, (candidate(0.0, similarity=0.8),), 0.0, history) is U
+    assert reason(WEIGHED, (candidate(0.0, similarity=0.8),), 0.0, replace(history, dissent=sighting(0.0))) is A
+
+
+def test_a_candidate_that_is_not_believed_does_not_count_among_the_dissenters():
+    streams = [(-18.0, 5.0)] + [(0.0, 4.0), (0.0, -5.0)] * 4 + [(0.0, 4.0)]
+    assert weighed(streams) == [A] + [J, U] * 4 + [A]
+
+
+@pytest.mark.parametrize(("similarity", "kept"), [(0.91, True), (0.89, False)])
+def test_a_pose_is_believed_by_the_same_odds(similarity, kept):
+    familiar = WEIGHED.model_copy(update={"apr": "familiar"})
+    given = (candidate(1.0, similarity=similarity),)
+    assert (familiar.admit(percept(), believed(), accepted(0.0), given).position is not None) is kept

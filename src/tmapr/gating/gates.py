@@ -4,9 +4,11 @@ The innovation (5) is measured against the pose head's position or, without one,
 own uncertainty then widens the gate. Continuity allows the *displacement* between the pose head's positions of the two
 frames, not the summed path, which jitter stretches to kilometres, and never more than the top speed allows. The last
 accepted reference expires with time, or when several candidates agree with one another and not with it: one wrong
-accept can never lock the filter. Where none is remembered, as after a detour off the map, a candidate is believed once
-others have confirmed it: what resembles an unmapped street changes from frame to frame. A candidate that lies where
-the camera was expected may look less like the frame: coincidence seldom hits a circle of two metres.
+accept can never lock the filter.
+
+What a candidate looks like is judged by thresholds or, where odds were calibrated, by evidence that adds up: its own
+log-odds, those of candidates before it that agree with it, and what it counts to lie where the camera was expected,
+since coincidence seldom hits a circle of two metres.
 """
 
 from collections.abc import Sequence
@@ -14,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from pydantic import Field, field_validator
 
 from tmapr.config import Settings
-from tmapr.exceptions import InputError
+from tmapr.gating.odds import Odds
 from tmapr.types import NANOSECONDS, Belief, Candidate, Percept, Reason, Verdict
 
 
@@ -38,9 +40,11 @@ class History:
     accepted: Sighting | None = None
     dissent: Sighting | None = None
     dissenters: int = 0
+    evidence: float = 0.0
+    """Log-odds that those in the row have gathered, never below even odds."""
 
 
-_DISSENTING = (Reason.JUMPS, Reason.FAR_FROM_BELIEF, Reason.UNCONFIRMED)
+_DISSENTING = (Reason.JUMPS, Reason.FAR_FROM_BELIEF)
 Bounds = tuple[float, float, float, float]
 
 
@@ -56,11 +60,16 @@ class Gating(Settings):
     )
     min_support: float = Field(0.0, ge=0, le=1, description="local support a candidate must have")
     min_margin: float = Field(0.0, ge=0, description="score margin a candidate must have, deviations")
-    tracked_similarity: float | None = Field(
-        None, ge=-1, le=1, description="cosine that suffices for a candidate where one was expected; none: no exception"
+    odds: Odds | None = Field(
+        None, description="log-odds that a candidate is right, instead of the four thresholds on its looks"
     )
-    tracked_radius: float = Field(
+    min_odds: float = Field(4.0, description="log-odds from which a candidate is believed; 4 is 55 to 1")
+    expected_odds: float = Field(8.0, ge=0, description="log-odds more for a candidate where one was expected")
+    expected_radius: float = Field(
         1.0, ge=0, description="expected is within the belief's ellipse and so many metres more, after an accept"
+    )
+    carried_odds: float = Field(
+        0.5, ge=0, le=1, description="share of the log-odds of candidates before that agree; they are no strangers"
     )
     max_innovation: float = Field(20.0, gt=0, description="τ_p: distance to the pose head's position, metres")
     max_apr_error: float = Field(
@@ -75,9 +84,6 @@ class Gating(Settings):
     expiry: float = Field(10.0, gt=0, description="seconds after which an earlier candidate no longer counts")
     recovery: int = Field(
         5, ge=2, description="candidates that agree with one another and together overrule the last accept"
-    )
-    confirmation: int = Field(
-        1, ge=1, description="candidates that must agree before one is believed where no accept is remembered"
     )
 
     @field_validator("bounds")
@@ -121,27 +127,42 @@ class Gating(Settings):
         """The first accepted candidate, or the best one with the reason for its rejection."""
         if not candidates:
             return None, Verdict(Reason.NO_CANDIDATE)
-        verdicts = [self._judge_one(candidate, percept, belief, history, leverage) for candidate in candidates]
-        for candidate, verdict in zip(candidates, verdicts, strict=True):
+        first = self._judge_one(candidates[0], percept, belief, history, leverage)
+        if first.accepted:
+            return candidates[0], first
+        for candidate in candidates[1:]:
+            verdict = self._judge_one(candidate, percept, belief, history, leverage)
             if verdict.accepted:
                 return candidate, verdict
-        return candidates[0], verdicts[0]
+        return candidates[0], first
 
     def _judge_one(
         self, candidate: Candidate, percept: Percept, belief: Belief, history: History, leverage: float | None
     ) -> Verdict:
-        unlike = None if self._expected(candidate, belief, history) else self._unlike(candidate, leverage)
+        unlike = self._unlike(candidate, leverage, self._beforehand(candidate, percept, belief, history))
         return Verdict(unlike) if unlike else self._judge_motion(candidate, percept, belief, history)
+
+    def _beforehand(self, candidate: Candidate, percept: Percept, belief: Belief, history: History) -> float:
+        """Log-odds of a candidate's position before the frame is looked at."""
+        expected = self.expected_odds if self._expected(candidate, belief, history) else 0.0
+        return expected + self._carried(history, Sighting(belief.stamp, candidate.position, percept.position))
 
     def _expected(self, candidate: Candidate, belief: Belief, history: History) -> bool:
         """Whether the candidate lies where a belief that is sure and was confirmed lately says the camera is."""
-        if self.tracked_similarity is None or self._unexpired(history.accepted, belief.stamp) is None:
+        if belief.semi_axis > self.max_jump or self._unexpired(history.accepted, belief.stamp) is None:
             return False
-        near = _distance(candidate.position, belief.position) <= belief.semi_axis + self.tracked_radius
-        return near and belief.semi_axis <= self.max_jump and candidate.similarity >= self.tracked_similarity
+        return _distance(candidate.position, belief.position) <= belief.semi_axis + self.expected_radius
 
-    def _unlike(self, candidate: Candidate, leverage: float | None) -> Reason | None:
-        """Why the frame does not look like the candidate, whatever is known of motion."""
+    def _carried(self, history: History, here: Sighting) -> float:
+        """What candidates before this one that agree with it add: neighbouring frames err together, so not all."""
+        return self.carried_odds * history.evidence if self._continues(history, here) else 0.0
+
+    def _unlike(self, candidate: Candidate, leverage: float | None, beforehand: float = 0.0) -> Reason | None:
+        """Why the frame does not look enough like the candidate, given the log-odds of its position beforehand."""
+        if self.odds:
+            if not self._inside(candidate.position):
+                return Reason.OUT_OF_BOUNDS
+            return Reason.UNCONFIRMED if self.odds.of(candidate, leverage) + beforehand < self.min_odds else None
         if leverage is not None and leverage > self.max_leverage:
             return Reason.UNFAMILIAR
         if candidate.similarity < self.min_similarity:
@@ -165,31 +186,48 @@ class Gating(Settings):
             if agreeing >= self.recovery and too_far is Reason.FAR_FROM_BELIEF:
                 return Verdict(Reason.RELOCALIZED, confidence, innovation)
             return Verdict(too_far, innovation=innovation)
-        accepted = self._unexpired(history.accepted, here.stamp)
-        if accepted is None and agreeing < self.confirmation:
-            return Verdict(Reason.UNCONFIRMED, innovation=innovation)
-        if agreeing < self.recovery and not self._agree(here, accepted):
+        if agreeing < self.recovery and not self._agree(here, self._unexpired(history.accepted, here.stamp)):
             return Verdict(Reason.JUMPS, innovation=innovation)
         return Verdict(Reason.ACCEPTED, confidence, innovation)
 
     def remember(
-        self, history: History, candidate: Candidate | None, percept: Percept, belief: Belief, verdict: Verdict
+        self,
+        history: History,
+        candidate: Candidate | None,
+        percept: Percept,
+        belief: Belief,
+        verdict: Verdict,
+        leverage: float | None = None,
     ) -> History:
         """What to carry to the next frame; `belief` is the one the candidate was judged against.
 
-        A frame that says nothing of motion (no candidate, a faulty image) leaves the dissent as it was.
+        A frame that says nothing of motion (no candidate, a faulty image) leaves the dissent as it was. With odds, a
+        candidate that was not believed for its looks leaves its evidence, but does not count among the dissenters.
         """
-        if candidate is None or not (verdict.accepted or verdict.reason in _DISSENTING):
+        if candidate is None:
             return history
         here = Sighting(belief.stamp, candidate.position, percept.position)
         if verdict.accepted:
             return History(accepted=here)
-        return replace(history, dissent=here, dissenters=self._agreeing(history, here))
+        dissents = verdict.reason in _DISSENTING
+        if not dissents and not self.odds:
+            return history
+        own = self.odds.of(candidate, leverage) if self.odds else 0.0
+        return replace(
+            history,
+            dissent=here,
+            dissenters=self._agreeing(history, here) - (not dissents),
+            evidence=max(0.0, own + self._carried(history, here)),
+        )
 
     def _agreeing(self, history: History, here: Sighting) -> int:
         """Candidates in a row, this one among them, that agree with one another and were not accepted before it."""
+        return history.dissenters + 1 if self._continues(history, here) else 1
+
+    def _continues(self, history: History, here: Sighting) -> bool:
+        """Whether the row goes on with this candidate."""
         dissent = self._unexpired(history.dissent, here.stamp)
-        return history.dissenters + 1 if dissent is not None and self._agree(here, dissent) else 1
+        return dissent is not None and self._agree(here, dissent)
 
     def _agree(self, here: Sighting, other: Sighting | None) -> bool:
         """Whether the candidates lie no farther apart than the camera moved; nothing contradicts None.
@@ -212,42 +250,6 @@ class Gating(Settings):
             return True
         x_min, y_min, x_max, y_max = self.bounds
         return bool(x_min <= position[0] <= x_max and y_min <= position[1] <= y_max)
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A similarity to accept from, and what it gave on the validation stream."""
-
-    value: float
-    precision: float
-    recall: float
-
-
-def threshold_for_precision(
-    similarities: Float[np.ndarray, " n"], correct: Bool[np.ndarray, " n"], precision: float
-) -> Threshold:
-    """The lowest similarity from which a validation stream's candidates reach a precision.
-
-    Recall here is over the correct candidates. A target the stream never reaches is refused: a threshold above
-    everything ever seen would be an invention.
-    """
-    if not 0 < precision <= 1:
-        raise ValueError(f"precision must be in (0, 1], got {precision}")
-    if not len(similarities):
-        raise InputError("no candidate on the validation stream; a threshold cannot be chosen from nothing")
-    order = np.argsort(-similarities, kind="stable")
-    hits = np.cumsum(correct[order])
-    reached = hits / np.arange(1, len(order) + 1)
-    # Equal similarities stand or fall together, so only the last of each run is a possible cut.
-    ends = np.append(np.diff(similarities[order]) != 0, True)
-    good = np.flatnonzero(ends & (reached >= precision))
-    if not len(good):
-        raise InputError(
-            f"no threshold gives precision {precision:g} on the validation stream; the best is"
-            f" {reached[ends].max():.3f}; ask for less, or map with a better descriptor"
-        )
-    cut = int(good[-1])
-    return Threshold(float(similarities[order][cut]), float(reached[cut]), float(hits[cut] / max(int(hits[-1]), 1)))
 
 
 def _distance(a: Float[np.ndarray, "2"], b: Float[np.ndarray, "2"]) -> float:
