@@ -14,7 +14,10 @@ last line is JSON, and a missed bound is a non-zero exit code.
 
 import argparse
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +65,8 @@ class World:
 
 
 def main(runs: Sequence[Path], rows: Path, by_hand: Sequence[str]) -> int:
-    worlds = [_world(path, rows, by_hand) for path in runs]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        worlds = list(pool.map(partial(_world, rows=rows, by_hand=by_hand), runs))
     metrics: list[Metric] = []
     for sequence in worlds[0].after:
         metrics += _compared(worlds, sequence)

@@ -93,7 +93,7 @@ class Tracker:
         if seen.position is not None:
             belief = self._fusion.correct_apr(belief, seen.position)
         if candidate and verdict.accepted:
-            if verdict.reason is Reason.RELOCALIZED:
+            if verdict.reason is Reason.RELOCALIZED or self._starts_again(belief):
                 belief = self._fusion.relocalize(belief, candidate.position, self._gating.max_innovation)
             else:
                 nis = self._fusion.normalised_innovation(belief, candidate.position, verdict.confidence or 0.0)
@@ -102,6 +102,10 @@ class Tracker:
         self.track = Track(belief, history, correction)
         status = self._fusion.status(belief, seen.position is not None, correction)
         return Estimate(belief, percept, candidate, verdict, status, leverage, nis)
+
+    def _starts_again(self, belief: Belief) -> bool:
+        """Whether not even a velocity is known any more: corrected over hundreds of metres, one would be invented."""
+        return self._fusion.is_lost(belief) and not self._gating.remembers(self.track.history, belief.stamp)
 
     def _predicted(self, stamp: int) -> Belief:
         if self.track.belief:

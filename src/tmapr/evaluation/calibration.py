@@ -4,7 +4,7 @@
     gates     that threshold, and the odds that a candidate is right: most likely, given which ones were
     filter    gate width and variances: the truth is least surprising under the belief
 
-A search looks at a few values of each setting, the present one among them, and keeps that one unless another is better.
+A search looks at a few values of each setting, the present one among them, and keeps it unless another is better.
 Wrong candidates are what teaches the gates: a validation drive should leave the map for a while.
 """
 
@@ -47,6 +47,8 @@ SEARCHED: Mapping[str, tuple[str, ...]] = {
 """What a calibration decides, by section; `candidates` and `noise` are kept, but give the others their meaning."""
 
 _ROUNDS = 2
+_CLEARLY = 0.02
+"""Nats a frame by which another choice must be better: less is this drive's luck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ def _filter(system: System, drives: Sequence[Drive], watch: Watch, tell: Callabl
         if trial == best:
             continue
         surprise = score(drives, trial.gating, trial.fusion).surprise
-        if surprise < least:
+        if surprise < least - _CLEARLY:
             best, least = trial, surprise
     tell(f"filter: surprise {least:.3f} nats a frame, {len(steps)} choices tried")
     return best

@@ -113,9 +113,13 @@ class Fusion(Settings):
         """Start again at `position`: the belief was wrong, so nothing but its stamp is kept."""
         return self.start(belief.stamp, position, deviation)
 
+    def is_lost(self, belief: Belief) -> bool:
+        """Whether the position is known too badly to be followed."""
+        return belief.semi_axis > self.max_semi_axis
+
     def status(self, belief: Belief, apr_used: bool, last: Correction | None) -> Status:
         """How far to trust the belief, given whether APR corrected it and the last accepted correction."""
-        certain = belief.semi_axis <= self.max_semi_axis
+        certain = not self.is_lost(belief)
         if certain and last is not None and self._holds(last, belief):
             return Status.LOCALIZED
         if apr_used:

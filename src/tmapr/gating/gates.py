@@ -149,7 +149,7 @@ class Gating(Settings):
 
     def _expected(self, candidate: Candidate, belief: Belief, history: History) -> bool:
         """Whether the candidate lies where a belief that is sure and was confirmed lately says the camera is."""
-        if belief.semi_axis > self.max_jump or self._unexpired(history.accepted, belief.stamp) is None:
+        if belief.semi_axis > self.max_jump or not self.remembers(history, belief.stamp):
             return False
         return _distance(candidate.position, belief.position) <= belief.semi_axis + self.expected_radius
 
@@ -219,6 +219,10 @@ class Gating(Settings):
             dissenters=self._agreeing(history, here) - (not dissents),
             evidence=max(0.0, own + self._carried(history, here)),
         )
+
+    def remembers(self, history: History, stamp: int) -> bool:
+        """Whether a reference was accepted lately."""
+        return self._unexpired(history.accepted, stamp) is not None
 
     def _agreeing(self, history: History, here: Sighting) -> int:
         """Candidates in a row, this one among them, that agree with one another and were not accepted before it."""
