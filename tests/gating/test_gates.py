@@ -324,7 +324,13 @@ def test_a_pose_may_be_believed_only_where_the_frame_looks_like_the_map(rule, se
 
 
 # Log-odds are ten times what the similarity has above a half, so 0.9 is 4.
-WEIGHED = gates(odds=Odds(similarity=Quality(centre=0.5, weight=10.0)), min_odds=4.0, expected_odds=3.0)
+WEIGHED = gates(
+    odds=Odds(similarity=Quality(centre=0.5, weight=10.0)),
+    min_odds=4.0,
+    return_odds=6.0,
+    expected_odds=3.0,
+    carried_odds=0.5,
+)
 
 
 @pytest.mark.parametrize(
@@ -381,6 +387,18 @@ def test_the_evidence_of_candidates_that_agree_adds_up():
 
 def test_the_evidence_of_candidates_that_disagree_does_not():
     assert weighed([(metres, 2.5) for metres in (2.0, 18.0) * 5]) == [U] * 10
+
+
+@pytest.mark.parametrize(("odds", "expected"), [(4.5, [U, A]), (2.9, [U] * 9), (6.01, [A])])
+def test_once_the_last_accept_is_forgotten_more_evidence_is_needed(odds, expected):
+    """The camera was on the map and has probably left it: 4.5 alone is not enough, with half of it again it is."""
+    reasons, history = [], accepted(0.0, ago=10.01)
+    for index in range(len(expected)):
+        belief = believed(stamp=NOW + index * NANOSECONDS // 10)
+        chosen, verdict = WEIGHED.judge((candidate(0.0, similarity=0.5 + odds / 10),), percept(), belief, history)
+        history = WEIGHED.remember(history, chosen, percept(), belief, verdict)
+        reasons.append(verdict.reason)
+    assert reasons == expected
 
 
 def test_what_speaks_against_a_candidate_is_forgotten():

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import astuple
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -235,3 +236,29 @@ def test_the_world_and_its_physics_need_neither_numba_nor_torch():
     program = f"import sys; sys.modules.update(numba=None, torch=None); import {imported}"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (found.returncode, found.stderr) == (0, "")
+
+
+def facades(world, start, stop):
+    """The textures of what stands beside a street; copies have the same."""
+    ahead = (stop - start) / np.hypot(*(stop - start))
+    far, aside = np.array([ahead, [-ahead[1], ahead[0]]]) @ (world.fixed.centers[:, :2] - start).T
+    upright = np.abs(world.fixed.normals[:, 2]) < 0.1
+    beside = upright & (far > 0) & (far < np.hypot(*(stop - start))) & (np.abs(aside) < 9.0)
+    return {tuple(texture) for texture in world.fixed.texture[beside].round(6).tolist()}
+
+
+@pytest.mark.parametrize(("seed", "count"), [(1, 0), (2, 1), (21, 1), (23, 2)])
+def test_twins_look_like_a_street_of_the_route_and_are_not_on_it(seed, count):
+    world = build("city", seed)
+    assert len(world.twins) == count
+    legs = list(pairwise(world.route))
+    for start, stop in world.twins:
+        middle = (start + stop) / 2
+        assert min(np.hypot(*(points - middle).T).min() for points, _ in [along(world.route, world.turn)]) > 30.0
+        twin = facades(world, start, stop)
+        # Blocks differ in length, so a few houses at the ends do.
+        assert max(len(twin & facades(world, *leg)) for leg in legs) > 0.5 * len(twin)
+
+
+def test_without_copies_there_are_no_twins():
+    assert not any(build("city", seed, aliasing=0.0).twins for seed in range(20, 25))

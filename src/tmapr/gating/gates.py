@@ -64,12 +64,15 @@ class Gating(Settings):
         None, description="log-odds that a candidate is right, instead of the four thresholds on its looks"
     )
     min_odds: float = Field(4.0, description="log-odds from which a candidate is believed; 4 is 55 to 1")
+    return_odds: float = Field(
+        12.0, description="the same once the last accept is forgotten, as off the map: more than one frame can give"
+    )
     expected_odds: float = Field(8.0, ge=0, description="log-odds more for a candidate where one was expected")
     expected_radius: float = Field(
         1.0, ge=0, description="expected is within the belief's ellipse and so many metres more, after an accept"
     )
     carried_odds: float = Field(
-        0.5, ge=0, le=1, description="share of the log-odds of candidates before that agree; they are no strangers"
+        0.8, ge=0, le=1, description="share of the log-odds of candidates before that agree; they are no strangers"
     )
     max_innovation: float = Field(20.0, gt=0, description="τ_p: distance to the pose head's position, metres")
     max_apr_error: float = Field(
@@ -143,9 +146,14 @@ class Gating(Settings):
         return Verdict(unlike) if unlike else self._judge_motion(candidate, percept, belief, history)
 
     def _beforehand(self, candidate: Candidate, percept: Percept, belief: Belief, history: History) -> float:
-        """Log-odds of a candidate's position before the frame is looked at."""
-        expected = self.expected_odds if self._expected(candidate, belief, history) else 0.0
-        return expected + self._carried(history, Sighting(belief.stamp, candidate.position, percept.position))
+        """Log-odds of a candidate's position before the frame is looked at.
+
+        A camera that was on the map and is no longer recognised has probably left it, one that starts has not.
+        """
+        carried = self._carried(history, Sighting(belief.stamp, candidate.position, percept.position))
+        if history.accepted and not self.remembers(history, belief.stamp):
+            return carried - (self.return_odds - self.min_odds)
+        return carried + (self.expected_odds if self._expected(candidate, belief, history) else 0.0)
 
     def _expected(self, candidate: Candidate, belief: Belief, history: History) -> bool:
         """Whether the candidate lies where a belief that is sure and was confirmed lately says the camera is."""

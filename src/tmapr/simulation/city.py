@@ -1,8 +1,9 @@
 """A city: streets between blocks of houses, a route that crosses itself, parked cars."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle
+from itertools import cycle, pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -105,7 +106,8 @@ def build_city(rng: np.random.Generator, aliasing: float, length: float | None) 
     # Houses of two streets stand back to back in a block.
     depth = float(min(_DEPTH, np.diff(xs).min() / 2 - KERB, np.diff(ys).min() / 2 - KERB))
     kerbs = [_sides(*segment) for segment in segments]
-    for segment, sides, seed in zip(segments, kerbs, copied_seeds(len(segments), aliasing, rng), strict=True):
+    seeds = copied_seeds(len(segments), aliasing, rng)
+    for segment, sides, seed in zip(segments, kerbs, seeds, strict=True):
         _street(builder, segment, sides, depth, np.random.default_rng(seed))
     route, detour = (np.array([(xs[i], ys[j]) for i, j in way]) for way in (_ROUTE, _DETOUR))
     return World(
@@ -115,7 +117,32 @@ def build_city(rng: np.random.Generator, aliasing: float, length: float | None) 
         turn=6.0,
         speed=8.0,
         passing=partial(_passing, [side for sides in kerbs for side in sides]),
+        twins=_twins(segments, seeds, route, detour),
     )
+
+
+def _twins(
+    segments: list[tuple[Point, Point]],
+    seeds: list[int],
+    route: Float[np.ndarray, "corners 2"],
+    detour: Float[np.ndarray, "detoured 2"],
+) -> tuple[Float[np.ndarray, "2 2"], ...]:
+    """The streets that only the detour takes and that look like one of the route's, passed in the same direction."""
+    passed = [dict(_passed(segments, way)) for way in (route, detour)]
+    known = {(seeds[street], forth) for street, forth in passed[0].items()}
+    alone = [(street, forth) for street, forth in passed[1].items() if street not in passed[0]]
+    return tuple(np.array(segments[street]) for street, forth in alone if (seeds[street], forth) in known)
+
+
+def _passed(segments: list[tuple[Point, Point]], way: Float[np.ndarray, "n 2"]) -> Iterator[tuple[int, bool]]:
+    """The streets that a way takes, and whether it does so in the direction in which they were built."""
+    for start, stop in pairwise(way):
+        reach = float(np.hypot(*(stop - start)))
+        ahead = (stop - start) / reach
+        for street, ends in enumerate(segments):
+            along, aside = (np.mean(ends, axis=0) - start) @ np.array([ahead, [-ahead[1], ahead[0]]]).T
+            if 0 < along < reach and abs(aside) < 1.0:
+                yield street, bool((ends[1] - ends[0]) @ ahead > 0)
 
 
 def _crossings(blocks: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:

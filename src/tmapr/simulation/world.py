@@ -27,6 +27,8 @@ class World:
     """Puts up what stands differently on every traverse: cars, people."""
     angle: float = 0.0
     """By which all was turned after it was built."""
+    twins: tuple[Float[np.ndarray, "2 2"], ...] = ()
+    """Stretches of the detour that repeat one of the route's, house for house and passed in the same direction."""
 
     def scene(self, traverse: int) -> Scene:
         """Everything as it stands on a traverse."""
@@ -42,6 +44,7 @@ class World:
             route=_turned(self.route, angle),
             detour=_turned(self.detour, angle),
             angle=self.angle + angle,
+            twins=tuple(_turned(twin, angle) for twin in self.twins),
         )
 
 
