@@ -42,7 +42,7 @@ data/rendered-%/experiment.toml: | $(READY)
 # Worlds that nothing was tuned on: rendered, trained, every row of the ablations, and what the calibration on world 11
 # brought. Hours on two cores; interrupted, it goes on. `make calibrated` makes the calibration itself again.
 CITIES := $(addprefix runs/night-city-,31 32 33 34 35)
-VALLEYS := $(addprefix runs/night-valley-,21 22 23 24 25)
+VALLEYS := $(addprefix runs/night-valley-,26 27 28 29 30)
 DRIVES := noon,noon2:noon,noon3:noon,dusk,rain,overcast,again:noon,night,away:night,noon4:noon,noon5:noon
 
 study: $(addsuffix /ablation.json,$(CITIES) $(VALLEYS))

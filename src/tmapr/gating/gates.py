@@ -65,7 +65,7 @@ class Gating(Settings):
     )
     min_odds: float = Field(4.0, description="log-odds from which a candidate is believed; 4 is 55 to 1")
     return_odds: float = Field(
-        12.0, description="the same once the last accept is forgotten, as off the map: more than one frame can give"
+        8.0, description="the same once the last accept is forgotten, as off the map: more than most frames give"
     )
     expected_odds: float = Field(8.0, ge=0, description="log-odds more for a candidate where one was expected")
     expected_radius: float = Field(
