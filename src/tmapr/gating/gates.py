@@ -72,7 +72,7 @@ class Gating(Settings):
         1.0, ge=0, description="expected is within the belief's ellipse and so many metres more, after an accept"
     )
     carried_odds: float = Field(
-        0.8, ge=0, le=1, description="share of the log-odds of candidates before that agree; they are no strangers"
+        0.8, ge=0, le=1, description="share of the log-odds that agreeing candidates before it leave it"
     )
     max_innovation: float = Field(20.0, gt=0, description="τ_p: distance to the pose head's position, metres")
     max_apr_error: float = Field(
