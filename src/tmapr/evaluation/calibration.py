@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tmapr.artifacts.percepts import Recording
-from tmapr.evaluation.curves import best_decision, precision_recall
+from tmapr.evaluation.curves import best_decision, cuts, precision_recall
 from tmapr.evaluation.loops import correct_candidates, opportunities
 from tmapr.evaluation.odds import fit, log_odds
 from tmapr.evaluation.progressive import adapt
@@ -163,11 +163,9 @@ def _gates(system: System, evidence: Evidence, tell: Callable[[str], None]) -> S
 
 
 def _revisiting(evidence: Evidence) -> float:
-    """The similarity with the best F1 of loops, the highest of several; equal similarities stand or fall together."""
-    order = np.argsort(-evidence.similarity, kind="stable")
-    ranked, hits = evidence.similarity[order], np.cumsum(evidence.right[order])
-    last = np.flatnonzero(np.diff(ranked, append=-np.inf))
-    return float(ranked[last[np.argmax(hits[last] / (last + 1 + evidence.opportunities))]])
+    """The similarity with the best F1 of loops, the highest of several."""
+    thresholds, accepted, hits = cuts(evidence.similarity, evidence.right)
+    return float(thresholds[np.argmax(hits / (accepted + evidence.opportunities))])
 
 
 def _filter(system: System, drives: Sequence[Drive], watch: Watch, tell: Callable[[str], None]) -> System:

@@ -8,7 +8,7 @@ opportunity is as in `loops`. Where there is nothing to recall, the curve's reca
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,23 @@ def precision_recall(
     correct = correct & found
     if (correct & ~opportunity).any():
         raise ValueError(f"query {np.argmax(correct & ~opportunity)} has a correct candidate but no opportunity")
-    order = np.argsort(-similarity[found], kind="stable")
-    ranked, right = similarity[found][order], correct[found][order]
-    last = np.flatnonzero(np.diff(ranked, append=-np.inf))
-    hits = np.cumsum(right)[last]
+    thresholds, accepted, hits = cuts(similarity[found], correct[found])
     return Curve(
-        thresholds=ranked[last],
-        precision=hits / (last + 1),
+        thresholds=thresholds,
+        precision=hits / accepted,
         recall=hits / max(opportunity.sum(), 1),
         decision_recall=hits / max(correct.sum(), 1),
     )
+
+
+def cuts(
+    similarity: Float[np.ndarray, " n"], correct: Bool[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " m"], Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
+    """Every possible threshold, highest first, how many candidates reach it, and how many of these are correct."""
+    order = np.argsort(-similarity, kind="stable")
+    ranked = similarity[order]
+    last = np.flatnonzero(np.diff(ranked, append=-np.inf))
+    return ranked[last], last + 1, np.cumsum(correct[order])[last]
 
 
 def average_precision(curve: Curve) -> float | None:

@@ -142,15 +142,17 @@ class Gating(Settings):
     def _judge_one(
         self, candidate: Candidate, percept: Percept, belief: Belief, history: History, leverage: float | None
     ) -> Verdict:
-        unlike = self._unlike(candidate, leverage, self._beforehand(candidate, percept, belief, history))
-        return Verdict(unlike) if unlike else self._judge_motion(candidate, percept, belief, history)
+        here = Sighting(belief.stamp, candidate.position, percept.position)
+        beforehand = self._beforehand(candidate, belief, history, here) if self.odds else 0.0
+        unlike = self._unlike(candidate, leverage, beforehand)
+        return Verdict(unlike) if unlike else self._judge_motion(candidate, belief, history, here)
 
-    def _beforehand(self, candidate: Candidate, percept: Percept, belief: Belief, history: History) -> float:
+    def _beforehand(self, candidate: Candidate, belief: Belief, history: History, here: Sighting) -> float:
         """Log-odds of a candidate's position before the frame is looked at.
 
         A camera that was on the map and is no longer recognised has probably left it, one that starts has not.
         """
-        carried = self._carried(history, Sighting(belief.stamp, candidate.position, percept.position))
+        carried = self._carried(history, here)
         if history.accepted and not self.remembers(history, belief.stamp):
             return carried - (self.return_odds - self.min_odds)
         return carried + (self.expected_odds if self._expected(candidate, belief, history) else 0.0)
@@ -181,12 +183,11 @@ class Gating(Settings):
             return Reason.ISOLATED
         return Reason.AMBIGUOUS if candidate.margin < self.min_margin else None
 
-    def _judge_motion(self, candidate: Candidate, percept: Percept, belief: Belief, history: History) -> Verdict:
+    def _judge_motion(self, candidate: Candidate, belief: Belief, history: History, here: Sighting) -> Verdict:
         estimate, slack, too_far = belief.position, belief.semi_axis, Reason.FAR_FROM_BELIEF
-        if percept.position is not None:
-            estimate, slack, too_far = percept.position, 0.0, Reason.FAR_FROM_APR
+        if here.estimate is not None:
+            estimate, slack, too_far = here.estimate, 0.0, Reason.FAR_FROM_APR
         innovation = _distance(candidate.position, estimate)
-        here = Sighting(belief.stamp, candidate.position, percept.position)
         closeness = min(max(1.0 - innovation / self.max_innovation, self.confidence_floor), 1.0)
         confidence = max(candidate.similarity, 0.0) * closeness
         agreeing = self._agreeing(history, here)
