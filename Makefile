@@ -9,10 +9,10 @@ demo: $(READY)
 	$(BIN)/tmapr demo --out runs/demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-long: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "long or not long"
 
 bench: $(READY)
 	$(BIN)/python benchmarks/update.py

@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from measure import Metric, conclude, show
+from measure import Metric, conclude, show, wilson
 from real_images import DATA, described, shots
 from tmapr.artifacts.atomic import write_text
-from tmapr.evaluation.bootstrap import Interval, Statistic, block_resamples, interval, paired_difference, wilson
+from tmapr.evaluation.bootstrap import Interval, Statistic, block_resamples, interval, paired_difference
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Card, Descriptor
 from tmapr.perception.opening import open_perceiver
@@ -227,7 +227,7 @@ def main() -> None:
     apart = described_by(perceiver.card)
     uses = {"reported": seeds, "thresholds": CHOOSING, "tuning": TUNING, "training": TRAINING}
     spans = {use: f"{span.start} to {span.stop - 1}" for use, span in uses.items()}
-    print(*perceiver.card.described(), sep="\n")
+    print(*perceiver.card.describe(), sep="\n")
     print("seeds of worlds:", ", ".join(f"{use} {span}" for use, span in spans.items()))
     print(f"seeds of traverses: {traverse_seed(0, 0)} + 10 · world + 0 … {len(ASKED)}", flush=True)
     thresholds = thresholds_for(given, perceiver)

@@ -38,10 +38,10 @@ from rich.table import Table
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
+from finetune import FineTunedClassifier, FineTuning
 from measure import Metric, conclude, in_turn, milliseconds, show
 from tmapr.artifacts.arrays import take
 from tmapr.artifacts.percepts import Recording
-from tmapr.baselines.finetune import FineTuned, FineTuning
 from tmapr.evaluation.loops import RADIUS
 from tmapr.exceptions import InputError
 from tmapr.perception.opening import open_perceiver
@@ -50,11 +50,11 @@ from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.grid import Grid
 from tmapr.retrieval.search import Retrieval
-from tmapr.simulation.record import recorded
-from tmapr.simulation.streets import FAMILIES, build
+from tmapr.simulation.record import film
+from tmapr.simulation.streets import FAMILIES, build_world
 from tmapr.simulation.texture import make_texture
 from tmapr.simulation.traverse import CAMERAS, Traverse
-from tmapr.simulation.weather import named
+from tmapr.simulation.weather import find_weather
 from tmapr.system import Map, System, make_map
 from tmapr.training.shipped import TUNING
 from tmapr.types import CoordinateFrame, PlaceScores
@@ -156,7 +156,7 @@ class Network:
         views = [*world.laps["mapped"], *more]
         rows = np.array([view.z for view in views])
         labels = np.array([self.grid.enter(view.position) for view in views])
-        self._network = FineTuned(recipe.settings, rows.shape[1])
+        self._network = FineTunedClassifier(recipe.settings, rows.shape[1])
         self._network.fit(rows, labels, passes=recipe.passes, learning_rate=recipe.rate)
 
     def learn(self, view: View) -> object:
@@ -170,11 +170,11 @@ class Network:
 
 def drive(family: str, seed: int, frames: int, perceiver: Perceiver) -> World:
     """See a rendered world on every lap, and map the first."""
-    scenery, texture = build(family, seed), make_texture(seed)
+    scenery, texture = build_world(family, seed), make_texture(seed)
     laps: dict[str, list[View]] = {}
     for number, (name, weather) in enumerate(LAPS.items()):
-        traverse = Traverse(name, named(weather), traverse_seed(seed, number), frames=frames)
-        lap = seen(recorded(scenery, traverse, CAMERAS[family], texture, CoordinateFrame()), perceiver)
+        traverse = Traverse(name, find_weather(weather), traverse_seed(seed, number), frames=frames)
+        lap = seen(film(scenery, traverse, CAMERAS[family], texture, CoordinateFrame()), perceiver)
         descriptors = lap.descriptors[lap.usable].astype(float)
         lifted = Places().projection.fit(descriptors)(descriptors)
         laps[name] = [View(*view) for view in zip(descriptors, lifted, lap.positions[lap.usable], strict=True)]
@@ -197,8 +197,8 @@ def recall(lap: Sequence[View], environment: Map, learner: Learner | None = None
     for view in lap:
         scores = learner.scores(view) if learner else None
         around = learner.grid.around if learner else list
-        found = Retrieval().search(environment.memory, view.descriptor, scores, around)
-        right += bool(found) and np.linalg.norm(found[0].position - view.position) <= RADIUS
+        first = Retrieval().search(environment.memory, view.descriptor, scores, around).first
+        right += first is not None and np.linalg.norm(first.position - view.position) <= RADIUS
     return right / len(lap)
 
 

@@ -11,17 +11,17 @@ import cv2
 import numpy as np
 from jaxtyping import UInt8
 
-from tmapr.artifacts.sheet import contact_sheet
+from tmapr.artifacts.sheet import draw_contact_sheet
 from tmapr.perception.image import Image
 from tmapr.simulation.blocks import Builder, Finish, Wall
-from tmapr.simulation.heat import daily_cycle
-from tmapr.simulation.light import appearance
+from tmapr.simulation.heat import solve_day
+from tmapr.simulation.light import Appearance
 from tmapr.simulation.materials import Stuff
 from tmapr.simulation.render import Renderer
 from tmapr.simulation.scene import Behind, Scene
-from tmapr.simulation.streets import build
+from tmapr.simulation.streets import build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import CAMERAS, Traverse, passing
+from tmapr.simulation.traverse import CAMERAS, Traverse, prepare_passage
 from tmapr.simulation.weather import NAMED, air_temperature
 from tmapr.types import Fault
 
@@ -40,10 +40,10 @@ def pictures(family: str) -> list[tuple[str, UInt8[np.ndarray, "256 320"]]]:
     """The place under every weather, with its name."""
     seed, frame = PLACES[family]
     texture = make_texture(seed)
-    passage = passing(build(family, seed), Traverse("stop", NAMED["noon"], PASSING), CAMERAS[family])
+    passage = prepare_passage(build_world(family, seed), Traverse("stop", NAMED["noon"], PASSING), CAMERAS[family])
     renderer, found = Renderer(passage.scene, passage.camera), []
     for name in WEATHERS:
-        look = appearance(passage.scene, NAMED[name])
+        look = Appearance.of(passage.scene, NAMED[name])
         counts = passage.sensor().expose(renderer.radiance(passage.views[frame], look, texture), 0.0)
         picture = Image().prepare(counts, SIZE)
         if isinstance(picture, Fault):
@@ -69,7 +69,7 @@ def day() -> str:
     """Temperatures of a street through a clear spring day, drawn as an SVG."""
     scene, names = street()
     hours = np.linspace(0, 24, 145)
-    curves = [*daily_cycle(scene, NAMED["noon"], hours).T, air_temperature(NAMED["noon"], hours)]
+    curves = [*solve_day(scene, NAMED["noon"], hours).T, air_temperature(NAMED["noon"], hours)]
     parts = [f'<path d="M{x(0)} {y(value):.1f}H{x(24)}" stroke="#dddddd"/>' for value in CELSIUS]
     parts += [text(34, y(value) + 4, f"{value} °C", "end") for value in CELSIUS]
     parts += [text(x(hour), 318, f"{hour}:00", "middle") for hour in range(0, 25, 6)]
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT, help="the folder to write into")
     out = parser.parse_args().out
     for family in PLACES:
-        sheet = contact_sheet(pictures(family), columns=3, width=320)
+        sheet = draw_contact_sheet(pictures(family), columns=3, width=320)
         path = out / f"{family}.png"
         cv2.imwrite(str(path), sheet[:, :, 0], [cv2.IMWRITE_PNG_COMPRESSION, 9])  # all of it is gray
         print(f"{path}: {path.stat().st_size / 1000:.0f} kB")

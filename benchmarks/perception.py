@@ -19,7 +19,7 @@ import torch
 
 from measure import Metric, Seconds, conclude, milliseconds, ratio, show
 from tmapr.artifacts.images import Counts, read_image
-from tmapr.latency.random_vit import random_vit
+from tmapr.latency.random_vit import make_random_vit
 from tmapr.perception.export import export
 from tmapr.perception.image import Image
 from tmapr.perception.network import TorchEngine, assemble
@@ -35,7 +35,7 @@ Engines = dict[str, Callable[[np.ndarray], Outputs]]
 
 def vit_file(path: Path) -> Path:
     """A ViT-B/14 file in the hub's layout."""
-    torch.save(random_vit().state_dict(), path)
+    torch.save(make_random_vit().state_dict(), path)
     return path
 
 

@@ -112,7 +112,7 @@ class Row:
 
 
 def taught(stream: Stream, places: Places) -> tuple[Classifier, Memory]:
-    classifier = Classifier.fitted(places, stream.reference, stream.reference_positions)
+    classifier = Classifier.fit(places, stream.reference, stream.reference_positions)
     pairs = zip(stream.reference, stream.reference_positions, strict=True)
     labels = np.array([classifier.learn(descriptor, position).place for descriptor, position in pairs])
     for descriptors, positions in stream.adaptation:
@@ -137,7 +137,7 @@ class Trial:
             classifier, memory, scores = self._scores(subset, choice.ridge)
             retrieval = choice.retrieval()
             frames = zip(self.stream.test, scores, strict=True)
-            best = [retrieval.search(memory, frame, places, classifier.neighbourhood)[0] for frame, places in frames]
+            best = [retrieval.search(memory, frame, places, classifier.neighbourhood).first for frame, places in frames]
             along = np.array([candidate.position[0] for candidate in best])
             correct = np.abs(along - self.stream.test_positions[:, 0]) <= TOLERANCE
             self._found[subset, choice] = Found(correct, np.array([candidate.similarity for candidate in best]))
@@ -259,7 +259,7 @@ def labels_on_the_test_stream(stream: Stream, console: Console) -> dict[str, flo
         correct = []
         for row, (descriptor, position) in enumerate(zip(stream.test, stream.test_positions, strict=True)):
             scores = classifier.predict(descriptor)
-            best = retrieval.search(memory, descriptor, scores, classifier.neighbourhood)[0]
+            best = retrieval.search(memory, descriptor, scores, classifier.neighbourhood).first
             correct.append(abs(best.position[0] - position[0]) <= TOLERANCE)
             if row >= delay:
                 classifier.learn(stream.test[row - delay], stream.test_positions[row - delay])

@@ -17,9 +17,9 @@ import cv2
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
+from measure import wilson
 from tmapr.artifacts.images import read_image, write_png
-from tmapr.artifacts.sheet import contact_sheet
-from tmapr.evaluation.bootstrap import wilson
+from tmapr.artifacts.sheet import draw_contact_sheet
 from tmapr.exceptions import InputError
 from tmapr.perception.image import Image
 from tmapr.perception.opening import open_perceiver
@@ -78,7 +78,7 @@ def sheet(queries: Shots, references: Shots, best: Int[np.ndarray, " queries"], 
         verdict = "right" if right[row] else "WRONG"
         cells.append((f"sunny {queries.places[row]}", seen[row]))
         cells.append((f"{references.places[match]}: {verdict}", mapped[match]))
-    return contact_sheet(cells, columns=10, width=128)
+    return draw_contact_sheet(cells, columns=10, width=128)
 
 
 def main() -> None:

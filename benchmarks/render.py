@@ -17,11 +17,11 @@ import numba
 import numpy as np
 
 from measure import Metric, conclude, in_turn, milliseconds, ratio, show
-from tmapr.simulation.light import appearance
+from tmapr.simulation.light import Appearance
 from tmapr.simulation.render import Renderer
-from tmapr.simulation.streets import FAMILIES, build
+from tmapr.simulation.streets import FAMILIES, build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import CAMERAS, Passage, Traverse, passing
+from tmapr.simulation.traverse import CAMERAS, Passage, Traverse, prepare_passage
 from tmapr.simulation.weather import NAMED
 from tmapr.types import NANOSECONDS
 
@@ -43,7 +43,7 @@ def whole(passage: Passage) -> Callable[[int], object]:
 
 
 def measured(family: str, rounds: int) -> Iterator[Metric]:
-    passage = passing(build(family, SEED), Traverse("noon", NOON, SEED, frames=FRAMES), CAMERAS[family])
+    passage = prepare_passage(build_world(family, SEED), Traverse("noon", NOON, SEED, frames=FRAMES), CAMERAS[family])
     renderer, texture = Renderer(passage.scene, passage.camera), make_texture(SEED)
     contenders = {
         "rasteriser": lambda number: renderer.rasterise(passage.views[number % FRAMES]),
@@ -52,7 +52,7 @@ def measured(family: str, rounds: int) -> Iterator[Metric]:
     }
     # In steps of seven frames, which have no common factor with a lap, the rounds see all of it.
     seconds = dict(in_turn(contenders, range(0, 7 * rounds, 7)))
-    solving = {"physics": lambda _: appearance(passage.scene, NOON), "rasteriser": contenders["rasteriser"]}
+    solving = {"physics": lambda _: Appearance.of(passage.scene, NOON), "rasteriser": contenders["rasteriser"]}
     physics = in_turn(solving, range(9))
     seconds["frame"] = seconds["frame"] + np.median(physics["physics"]) / FRAMES
     name = partial("{}: {}".format, f"{family}, {len(passage.scene)} surfaces")

@@ -26,18 +26,21 @@ from pathlib import Path
 import numpy as np
 
 from measure import Metric, conclude, show
+from tmapr.artifacts.documents.runs import Detours
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import load_settings
-from tmapr.evaluation.ablation import SYSTEMS
+from tmapr.config import changed, load_settings
+from tmapr.config.tree import as_tree
 from tmapr.evaluation.bootstrap import mean_interval
-from tmapr.evaluation.calibration import SEARCHED, Material
-from tmapr.evaluation.encoding import load_recording
 from tmapr.evaluation.loops import opportunities
-from tmapr.evaluation.off_map import Detours, detours
-from tmapr.evaluation.replay import Drive, Evidence, Score, score
+from tmapr.evaluation.off_map import find_detours
 from tmapr.experiment import Experiment
+from tmapr.running.encoding import load_recording
+from tmapr.running.progressive import RecognisedDrive
 from tmapr.simulation.record import MANIFEST, Manifest
-from tmapr.simulation.streets import build
+from tmapr.simulation.streets import build_world
+from tmapr.studies.ablation import SYSTEMS
+from tmapr.studies.calibration import SEARCHED, CalibrationData
+from tmapr.studies.scoring import Score, gather_evidence, score_drives
 from tmapr.system import System
 from tmapr.types import Status
 
@@ -101,22 +104,24 @@ def _world(path: Path, rows: Path, by_hand: Sequence[str]) -> World:
     experiment = load_settings(Experiment, folder.experiment)
     data = experiment.data
     before = _calibrated(experiment, load_settings(Experiment, None, by_hand)).system
-    material = Material(
+    recordings = CalibrationData(
         load_recording(experiment, folder, str(data.reference)),
         tuple(load_recording(experiment, folder, name) for name in data.adapt),
         tuple(load_recording(experiment, folder, name) for name in data.test),
     )
-    old, new = material.drives(before), material.drives(experiment.system)
+    old, new = recordings.drives(before), recordings.drives(experiment.system)
     by_row: dict[str, dict[str, float]] = {}
     for key, variant in ROWS.items():
         own = experiment
         if key != FULL:
             own = _calibrated(experiment, load_settings(Experiment, rows / f"{key}.toml"))
-        system = variant.within(own).system
-        drives = new if key == FULL else material.drives(system)
-        by_row[key] = {drive.recording.sequence: score([drive], system.gating, system.fusion).rmse for drive in drives}
+        system = changed(own, variant.settings).system
+        drives = new if key == FULL else recordings.drives(system)
+        by_row[key] = {
+            drive.recording.sequence: score_drives([drive], system.gating, system.fusion).rmse for drive in drives
+        }
     plan = Manifest.model_validate_json((Path(data.root) / MANIFEST).read_text(encoding="utf-8")).plan
-    twins = build(plan.family, plan.seed, aliasing=plan.aliasing, length=plan.length).twins
+    twins = build_world(plan.family, plan.seed, aliasing=plan.aliasing, length=plan.length).twins
     pairs = {
         name: (_off(one, before, twins), _off(two, experiment.system, twins))
         for name, one, two in zip(data.test, old, new, strict=True)
@@ -140,31 +145,30 @@ def _world(path: Path, rows: Path, by_hand: Sequence[str]) -> World:
 
 def _calibrated(experiment: Experiment, chosen: Experiment) -> Experiment:
     """The experiment with what a calibration decides as in `chosen`."""
-    sections = {
-        name: experiment.__dict__[name].model_copy(update={key: chosen.__dict__[name].__dict__[key] for key in keys})
-        for name, keys in SEARCHED.items()
-    }
-    return experiment.model_copy(update=sections)
+    tree = as_tree(chosen)
+    return changed(experiment, {f"{name}.{key}": tree[name][key] for name, keys in SEARCHED.items() for key in keys})
 
 
-def _loop_f1(drives: Sequence[Drive], system: System) -> float:
+def _loop_f1(drives: Sequence[RecognisedDrive], system: System) -> float:
     """As in the paper's Table IV: accepted is what reaches the threshold, before gates and fusion."""
-    evidence = Evidence.joined([drive.evidence() for drive in drives])
+    evidence = gather_evidence(drives)
     accepted = evidence.similarity >= system.gating.min_similarity
     return 2 * int((accepted & evidence.right).sum()) / (int(accepted.sum()) + evidence.opportunities)
 
 
-def _scores(names: Sequence[str], drives: Sequence[Drive], system: System) -> dict[str, Score]:
+def _scores(names: Sequence[str], drives: Sequence[RecognisedDrive], system: System) -> dict[str, Score]:
     """Of each drive, and of all of them together."""
-    each = {name: score([drive], system.gating, system.fusion) for name, drive in zip(names, drives, strict=True)}
-    return each | {ALL: score(drives, system.gating, system.fusion)}
+    each = {
+        name: score_drives([drive], system.gating, system.fusion) for name, drive in zip(names, drives, strict=True)
+    }
+    return each | {ALL: score_drives(drives, system.gating, system.fusion)}
 
 
-def _off(drive: Drive, system: System, twins: Sequence[np.ndarray]) -> Off | None:
-    estimates = drive.replayed(system.gating, system.fusion)
+def _off(drive: RecognisedDrive, system: System, twins: Sequence[np.ndarray]) -> Off | None:
+    estimates = drive.replay(system.gating, system.fusion)
     truth = drive.recording.truth
     accepted = np.array([each.verdict.accepted for each in estimates])
-    found = detours(
+    found = find_detours(
         truth,
         np.array([each.position for each in estimates]),
         localized=np.array([each.status is Status.LOCALIZED for each in estimates]),
@@ -188,11 +192,11 @@ def _compared(worlds: Sequence[World], sequence: str) -> list[Metric]:
     before, after = ([getattr(world, when)[sequence] for world in worlds] for when in ("before", "after"))
     metrics = []
     for name, unit, figure in (
-        ("RMSE", "m", "rmse"),
-        ("F1 of what was accepted", "", "f1"),
-        ("surprise", "nats", "surprise"),
+        ("RMSE", "m", lambda score: score.rmse),
+        ("F1 of what was accepted", "", _accepted_f1),
+        ("surprise", "nats", lambda score: score.surprise),
     ):
-        old, new = (np.array([getattr(each, figure) or 0.0 for each in scores]) for scores in (before, after))
+        old, new = (np.array(list(map(figure, scores))) for scores in (before, after))
         change = mean_interval((new - old).tolist())
         metrics.append(Metric(f"{sequence}: {name}, before", float(old.mean()), unit))
         metrics.append(Metric(f"{sequence}: {name}, after", float(new.mean()), unit))
@@ -219,6 +223,13 @@ def _compared(worlds: Sequence[World], sequence: str) -> list[Metric]:
         if bounded:
             metrics.append(Metric(f"{sequence}: share in the 95 % ellipse, {when}", share, "", "lower", 0.995))
     return metrics
+
+
+def _accepted_f1(score: Score) -> float:
+    """Of what the gates accepted, not of the similarity alone."""
+    if not score.precision or not score.recall:
+        return 0.0
+    return 2 * score.precision * score.recall / (score.precision + score.recall)
 
 
 def _rows(worlds: Sequence[World], sequence: str) -> list[Metric]:

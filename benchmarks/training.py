@@ -22,20 +22,20 @@ from jaxtyping import Int
 from torch import Tensor
 
 from measure import Metric, Seconds, conclude, in_turn, ratio, show
-from perception import random_vit
+from perception import vit_file
 from tmapr.baselines.regressor import Inputs
 from tmapr.perception.card import Card
 from tmapr.perception.encoder import Features
 from tmapr.perception.normaliser import Normaliser
+from tmapr.perception.recipes import Augmentation, Training
 from tmapr.perception.settings import DEFAULT, Perception
-from tmapr.recipes import Augmentation, Training
-from tmapr.training.cache import Tokens
+from tmapr.training.cache import TokenExtractor
+from tmapr.training.encoder import FrozenEncoder
 from tmapr.training.examples import Examples
-from tmapr.training.eyes import Eyes
-from tmapr.training.feeds import EncodedPictures, Feed, KeptTokens
+from tmapr.training.feeds import EncoderFeed, Feed, TokenFeed
 from tmapr.training.fit import Learner
+from tmapr.training.models import AprModel
 from tmapr.training.store import Store, read_shards, write_shards
-from tmapr.training.subjects import PoseHead
 
 SIZE = 224
 BOUND = 1.15
@@ -78,7 +78,7 @@ def main() -> None:
     torch.set_num_threads(1)
     metrics: list[Metric] = []
     with TemporaryDirectory() as folder:
-        vit = random_vit(Path(folder) / "vitb14.pth")
+        vit = vit_file(Path(folder) / "vitb14.pth")
         for name, perception in {
             "EfficientNet-Lite0": Perception(encoder=DEFAULT),
             "ViT-B/14": Perception(encoder=str(vit)),
@@ -89,22 +89,22 @@ def main() -> None:
 
 def measured(perception: Perception, effort: Effort, folder: Path) -> Iterator[Metric]:
     training = Training(batch=effort.batch, learning_rate=1e-4)
-    eyes = Eyes(perception, training)
+    encoder = FrozenEncoder(perception, training)
     rng = np.random.default_rng(0)
     pictures = rng.integers(0, 256, (effort.frames, SIZE, SIZE), dtype=np.uint8)
-    keep = Tokens(eyes)
+    keep = TokenExtractor(encoder)
     shards = write_shards(folder, (keep(pictures[at : at + 8]) for at in range(0, effort.frames, 8)), "benchmark")
     kept = examples(read_shards(folder, shards), rng)
     seen = examples(Store([pictures]), rng)
     everything = torch.from_numpy(kept.store.take(kept.rows))
-    shape = training.head_for(eyes.encoder, Normaliser((0.0, 0.0), 50.0))
-    subject = PoseHead(Card(apr=shape), training)
+    shape = training.head_for(encoder.shape, Normaliser((0.0, 0.0), 50.0))
+    model = AprModel(Card(apr=shape), training)
 
     def learner(feed: Feed) -> Learner:
-        return Learner(subject, training, feed)
+        return Learner(model, training, feed)
 
-    cached, memory = learner(KeptTokens(eyes.grid, 1, CPU)), learner(InMemory(everything, eyes.grid))
-    encoded = learner(EncodedPictures(eyes, Augmentation()))
+    cached, memory = learner(TokenFeed(encoder.grid, 1, CPU)), learner(InMemory(everything, encoder.grid))
+    encoded = learner(EncoderFeed(encoder, Augmentation()))
     quick: Seconds = in_turn(
         {"cache": lambda epoch: cached.learn(kept, epoch), "memory": lambda epoch: memory.learn(kept, epoch)},
         range(1, effort.rounds + 1),

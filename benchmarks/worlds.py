@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from tmapr.data.health import Detector
-from tmapr.evaluation.loops import correct_candidates, opportunities, recall_at_one, score_loops
+from tmapr.evaluation.loops import correct_candidates, opportunities, score_loops
 from tmapr.perception.perceiver import Perceiver
-from tmapr.simulation.record import recorded
-from tmapr.simulation.streets import build
+from tmapr.simulation.record import film
+from tmapr.simulation.streets import build_world
 from tmapr.simulation.texture import make_texture
 from tmapr.simulation.traverse import CAMERAS, Traverse
-from tmapr.simulation.weather import named
+from tmapr.simulation.weather import find_weather
 from tmapr.training.shipped import ASKED, MAPPED
 from tmapr.types import CoordinateFrame, Frame
 
@@ -64,7 +64,8 @@ class Found:
             opportunity=self.opportunity,
             threshold=threshold,
         )
-        given = (recall_at_one(self.correct, self.opportunity), scores.precision, scores.recall, scores.f1 or 0.0)
+        first_right = self.correct.sum() / self.opportunity.sum() if self.opportunity.any() else None
+        given = (first_right, scores.precision, scores.recall, scores.f1 or 0.0)
         return tuple(np.nan if value is None else value for value in given)
 
 
@@ -100,10 +101,10 @@ def looked_up(setting: Setting, seed: int, frames: int, perceiver: Perceiver, de
 
 def laps(setting: Setting, seed: int, frames: int, perceiver: Perceiver) -> Iterator[Lap]:
     """A world as it is mapped, then as it is asked."""
-    world, texture = build(setting.family, seed, aliasing=setting.aliasing), make_texture(seed)
+    world, texture = build_world(setting.family, seed, aliasing=setting.aliasing), make_texture(seed)
     for number, weather in enumerate((MAPPED, *ASKED)):
-        traverse = Traverse(weather, named(weather), traverse_seed(seed, number), frames=frames)
-        yield seen(recorded(world, traverse, CAMERAS[setting.family], texture, CoordinateFrame()), perceiver)
+        traverse = Traverse(weather, find_weather(weather), traverse_seed(seed, number), frames=frames)
+        yield seen(film(world, traverse, CAMERAS[setting.family], texture, CoordinateFrame()), perceiver)
 
 
 def traverse_seed(world: int, number: int) -> int:
@@ -119,6 +120,6 @@ def seen(frames: Iterable[Frame], perceiver: Perceiver) -> Lap:
             positions.append(frame.position)
             yield frame
 
-    percepts = list(perceiver.watched_by(Detector().inspect).stream(noted()))
+    percepts = list(perceiver.with_inspection(Detector().inspect).stream(noted()))
     usable = np.array([percept.fault is None for percept in percepts])
     return Lap(np.array([percept.descriptor for percept in percepts]), np.array(positions), usable)

@@ -13,10 +13,11 @@ import numpy as np
 import tmapr
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.evaluation.running import map_experiment
 from tmapr.experiment import Data, Experiment
 from tmapr.gating import Gating
 from tmapr.perception.settings import Perception
+from tmapr.running.running import map_experiment
+from tmapr.system import System
 
 
 def traverse(name: str, noise: float, rng: np.random.Generator) -> Recording:
@@ -34,7 +35,7 @@ def main() -> None:
         name="own",
         data=Data(reference="morning", test=("evening",)),
         perception=Perception(encoder="own"),
-        gating=Gating(min_similarity=0.5),
+        system=System(gating=Gating(min_similarity=0.5)),
     )
     with TemporaryDirectory() as directory:
         # 2. The reference traverse becomes a map.

@@ -12,13 +12,13 @@ import numpy as np
 
 import tmapr
 from tmapr.artifacts.run import RunFolder
-from tmapr.evaluation.running import map_experiment
 from tmapr.experiment import Data, Experiment
 from tmapr.gating import Gating, threshold_for_precision
+from tmapr.running.running import map_experiment
 from tmapr.simulation.camera import Camera
-from tmapr.simulation.record import Plan, write
+from tmapr.simulation.record import Plan, write_dataset
 from tmapr.simulation.traverse import Traverse
-from tmapr.simulation.weather import named
+from tmapr.simulation.weather import find_weather
 from tmapr.types import Estimate, Frame
 
 NEAR = 10.0  # metres: a match no farther away is right
@@ -28,7 +28,8 @@ def record(home: Path) -> None:
     # 1. Your camera goes here: 80 images of 16 bits along a street, 2.5 m apart, three times a day.
     street = Plan(layout="folder", length=200.0, camera=Camera(width=160, height=128, focal=100.0))
     names = ("noon", "dusk", "night")
-    write(home, street, [Traverse(name, named(name), seed, frames=80) for seed, name in enumerate(names)])
+    traverses = [Traverse(name, find_weather(name), seed, frames=80) for seed, name in enumerate(names)]
+    write_dataset(home, street, traverses)
 
 
 def localize(run: Path, traverse: Path) -> list[tuple[Frame, Estimate]]:

@@ -1,7 +1,6 @@
 """Shapes and types in annotations are promises: here, and only here, every call of the package is checked."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from jaxtyping import install_import_hook
@@ -19,6 +18,11 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow files first: with the quick ones last, no worker ends alone with minutes to go."""
+    items.sort(key=lambda item: not item.nodeid.startswith(("tests/end_to_end", "tests/studies")))
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A seeded generator, new for every test."""
@@ -26,32 +30,8 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture(scope="session")
-def write_block() -> Callable[[Path, float], None]:
-    """Writes a made-up block's experiment file, block.toml, and its percepts under runs/block."""
-    from tmapr.artifacts.run import RunFolder
-    from tmapr.simulation.percepts import CONDITIONS, World, record
-    from tmapr.simulation.route import block_loop, drive, with_detour
+def noon_detour():
+    """A drive at noon that leaves its map for a while, recognised."""
+    from made_up import drive_noon_detour
 
-    def write(home: Path, size: float) -> None:
-        (home / "block.toml").write_text(BLOCK)
-        rng, world, corners = np.random.default_rng(5), World.seeded(5), block_loop(size, 0.6 * size)
-        ways = {"noon": corners, "dusk": corners, "night": with_detour(corners, leg=2, depth=60.0)}
-        for name, way in ways.items():
-            recording = record(world, name, drive(way, speed=8.0, rng=rng), CONDITIONS[name], rng)
-            recording.save(RunFolder(home / "runs/block").percepts(name))
-
-    return write
-
-
-BLOCK = """
-name = "block"
-perception.encoder = "own"
-[data]
-reference = "noon"
-adapt = ["dusk"]
-test = ["night"]
-[places]
-projection = { dimension = 64 }
-[gating]
-min_similarity = 0.4
-"""
+    return drive_noon_detour()

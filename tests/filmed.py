@@ -5,18 +5,16 @@ import base64
 import cv2
 import numpy as np
 
+from made_up import run_block, write_block
 from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import load_settings
-from tmapr.evaluation.running import map_experiment, run_experiment
-from tmapr.experiment import Experiment
 
 NAMES = ("noon", "night")
 BLOCKS, SIDE = (4, 5), 16
 
 
-def filmed_run(home, write_block):
+def filmed_run(home):
     """A finished run whose images of reference and test lie under home/data; its folder."""
     write_block(home, size=60.0)
     folder = RunFolder(home / "runs/block")
@@ -24,10 +22,7 @@ def filmed_run(home, write_block):
     file.write_text(file.read_text().replace("[data]\n", f'[data]\nroot = "{home / "data"}"\n'))
     for name in NAMES:
         film(home / "data" / name, name, Recording.load(folder.percepts(name)).stamps)
-    experiment = load_settings(Experiment, file)
-    map_experiment(experiment, folder)
-    run_experiment(experiment, folder)
-    return folder
+    return run_block(home)
 
 
 def film(directory, name, stamps):

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from tmapr.config import load_settings
+from tmapr.config.tree import as_tree
 from tmapr.experiment import Experiment
 
 FILES = sorted((Path(__file__).parents[1] / "experiments").glob("*.toml"))
-DEFAULTS = Experiment().model_dump(mode="json")
+DEFAULTS = as_tree(Experiment())
 
 
 def leaves(tree, path=()):
@@ -82,7 +83,7 @@ def test_images_are_prepared_as_their_data_set_needs(name, layout):
 
 
 def test_eight_candidates_are_judged_on_sthereo_alone():
-    assert {file.stem: load_settings(Experiment, file).retrieval.candidates for file in RECORDED} == {
+    assert {file.stem: load_settings(Experiment, file).system.retrieval.candidates for file in RECORDED} == {
         "ms2-campus": 1,
         "own-robot": 1,
         "sthereo-valley": 8,

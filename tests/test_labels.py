@@ -148,4 +148,4 @@ def test_restoring_forgets_what_waited_before():
     ("labels", "text"), [(Labels(), "off"), (Labels(mode="fused"), "fused"), (Labels(mode="truth", delay=7), "truth+7")]
 )
 def test_a_report_names_the_labels(labels, text):
-    assert labels.described == text
+    assert labels.description == text

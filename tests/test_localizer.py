@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import tmapr
+from made_up import record_percepts
 from tmapr.artifacts.arrays import digest, load_arrays, save_arrays
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.percepts import Recording
 from tmapr.config import dump_toml
-from tmapr.evaluation.progressive import localize
 from tmapr.exceptions import InputError, StateError
 from tmapr.experiment import Experiment
 from tmapr.gating import Gating
@@ -20,7 +20,8 @@ from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, World, record
+from tmapr.running.progressive import localize
+from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map, resume
 from tmapr.types import NANOSECONDS, Fault, Frame, Percept, Reason, Status
@@ -32,12 +33,12 @@ PLACES = Places(cell=15.0, projection=Projection(dimension=64), mixture=Mixture(
 RECOVERY = 5
 GATING = Gating(min_similarity=0.82, max_innovation=20.0, max_jump=10.0, expiry=10.0, recovery=RECOVERY)
 SYSTEM = System(places=PLACES, gating=GATING)
-WORLD = World.seeded(3, dimension=DIM)
+WORLD = DescriptorField.from_seed(3, dimension=DIM)
 
 
 def traverse(seed):
     rng = np.random.default_rng(seed)
-    return record(WORLD, f"noon-{seed}", drive(block_loop(120.0, 60.0), 8.0, rng), CONDITIONS["noon"], rng)
+    return record_percepts(WORLD, f"noon-{seed}", drive(block_loop(120.0, 60.0), 8.0, rng), CONDITIONS["noon"], rng)
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +183,9 @@ def test_the_stream_of_that_comparison_does_teach(labels, environment, stream):
 
 
 def test_a_run_folder_is_all_that_loading_needs(tracked, stream, run):
-    write_text(run / "experiment.toml", dump_toml(Experiment(perception=OWN, places=PLACES, gating=GATING)))
+    write_text(
+        run / "experiment.toml", dump_toml(Experiment(perception=OWN, system=System(places=PLACES, gating=GATING)))
+    )
     tracked.save(run)
     again = tmapr.load(run)
     left, right = again.observe(stream.percepts[30]), tracked.observe(stream.percepts[30])
@@ -190,7 +193,9 @@ def test_a_run_folder_is_all_that_loading_needs(tracked, stream, run):
 
 
 def test_a_run_folder_without_a_state_starts_from_the_map(environment, run):
-    write_text(run / "experiment.toml", dump_toml(Experiment(perception=OWN, places=PLACES, gating=GATING)))
+    write_text(
+        run / "experiment.toml", dump_toml(Experiment(perception=OWN, system=System(places=PLACES, gating=GATING)))
+    )
     assert digest(tmapr.load(run).arrays()) == digest(build(SYSTEM, environment).arrays())
 
 

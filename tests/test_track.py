@@ -6,7 +6,7 @@ import pytest
 from tmapr.fusion.capf import Fusion
 from tmapr.gating import Gating, History, Sighting
 from tmapr.track import Track, Tracker
-from tmapr.types import NANOSECONDS, Candidate, Percept
+from tmapr.types import NANOSECONDS, Candidate, Percept, Recognition
 
 SIGHTING = Sighting(5, np.array([1.0, 2.0]), None)
 TRACK = Track(history=History(dissent=SIGHTING, dissenters=2, evidence=1.5))
@@ -34,7 +34,7 @@ def tracked():
     tracker = Tracker(Gating(max_innovation=500.0, max_jump=500.0), FUSION, np.zeros((3, 2)))
     tracker.start_at(-1, np.zeros(2), 1.0)
     for seconds in SECONDS:
-        tracker.advance(percept(seconds), [seen(8.0 * seconds)])
+        tracker.advance(percept(seconds), seen(8.0 * seconds))
     return tracker
 
 
@@ -43,13 +43,13 @@ def percept(seconds):
 
 
 def seen(east):
-    return Candidate(0, np.array([east, 0.0]), 0, 0.9, 0.0, 1.0, 1.0)
+    return Recognition((Candidate(0, np.array([east, 0.0]), 0, 0.9, 0.0, 1.0, 1.0),))
 
 
 @pytest.mark.parametrize(("gap", "restarts"), [(9.0, False), (25.0, True)])
 def test_a_match_after_being_lost_says_where_but_not_how_fast(gap, restarts):
     tracker = tracked()
-    belief = tracker.advance(percept(SECONDS[-1] + gap), [seen(-100.0)]).belief
+    belief = tracker.advance(percept(SECONDS[-1] + gap), seen(-100.0)).belief
     if restarts:
         np.testing.assert_array_equal(belief.mean[2:], 0.0)
         np.testing.assert_allclose(np.diag(belief.covariance)[2:], FUSION.initial_speed**2)
@@ -68,5 +68,5 @@ def test_a_slow_camera_still_learns_how_fast_it_moves():
 
 def test_nothing_is_said_of_how_surprising_such_a_match_was():
     tracker = tracked()
-    assert tracker.advance(percept(27.0), [seen(-100.0)]).nis is None
-    assert tracker.advance(percept(27.1), [seen(-100.0)]).nis is not None
+    assert tracker.advance(percept(27.0), seen(-100.0)).nis is None
+    assert tracker.advance(percept(27.1), seen(-100.0)).nis is not None

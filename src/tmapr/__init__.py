@@ -16,7 +16,7 @@ def load(directory: "str | Path", device: str = "auto") -> "Localizer":
     from tmapr.experiment import load as load_run  # NumPy, numba and pydantic only when a map is used
     from tmapr.perception.opening import open_perceiver
 
-    return load_run(directory, lambda settings: open_perceiver(settings, device).watched_by(Detector().inspect))
+    return load_run(directory, lambda settings: open_perceiver(settings, device).with_inspection(Detector().inspect))
 
 
 def open_sequence(path: "str | Path") -> "Sequence":

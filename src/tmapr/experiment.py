@@ -9,19 +9,14 @@ from pydantic import Field, model_validator
 
 from tmapr.artifacts.run import RunFolder, is_trained_head
 from tmapr.baselines.settings import Baselines
-from tmapr.config import Settings, load_settings
+from tmapr.config import Settings, changed, load_settings
 from tmapr.data.bag import Topics
 from tmapr.data.opening import Layout, open_sequence
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
-from tmapr.fusion.capf import Fusion
-from tmapr.gating import Gating
-from tmapr.labels import Labels
 from tmapr.localizer import Localizer, Perceive
+from tmapr.perception.recipes import Metric, Training
 from tmapr.perception.settings import OWN, Perception
-from tmapr.places.classifier import Places
-from tmapr.recipes import Metric, Training
-from tmapr.retrieval.search import Retrieval
 from tmapr.system import Map, System, build, resume
 from tmapr.types import CoordinateFrame
 
@@ -64,22 +59,9 @@ class Experiment(Settings):
     align_apr: Literal["none", "adapt", "oracle"] = Field(
         "none", description="planar fit of the pose head to the truth before fusion: none | adapt | oracle (cheats)"
     )
-    places: Places = Field(Places(), description="the place classifier")
-    retrieval: Retrieval = Field(Retrieval(), description="the search in the reference memory")
-    gating: Gating = Field(Gating(), description="the gates")
-    fusion: Fusion = Field(Fusion(), description="the filter")
-    labels: Labels = Field(Labels(), description="learning while localizing")
+    system: System = Field(System(), description="the online half; a file writes its sections at the top")
 
-    @property
-    def system(self) -> System:
-        """The online half."""
-        return System(
-            places=self.places,
-            retrieval=self.retrieval,
-            gating=self.gating,
-            fusion=self.fusion,
-            labels=self.labels,
-        )
+    unnamed = "system"
 
     def with_head(self, folder: RunFolder) -> "Experiment":
         """With the pose head that was trained in the folder, unless perception has, names or cannot take one.
@@ -94,8 +76,7 @@ class Experiment(Settings):
         head = folder.trained_head
         if head is None:
             return self
-        perception = self.perception.model_copy(update={"apr": str(head)})
-        return self.model_copy(update={"perception": perception})
+        return changed(self, {"perception.apr": str(head)})
 
 
 def open_data(data: Data, name: str, frame: CoordinateFrame | None = None) -> Sequence:
@@ -108,20 +89,20 @@ Opener = Callable[[Perception], Perceive]
 
 
 def load(directory: str | Path, opener: Opener | None = None) -> Localizer:
-    """The localizer of a run folder: its map, what it learned, every setting; `opener` gives it eyes."""
+    """The localizer of a run folder: its map, what it learned, every setting; `opener` opens its perceiver."""
     folder = RunFolder(Path(directory))
     if not folder.map.exists():
         raise InputError(f"{directory}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
     experiment = load_settings(Experiment, folder.experiment).with_head(folder)
     environment = Map.load(folder.map, experiment.system)
     experiment.perception.refuse_others(str(folder.map), environment.origin)
-    perceive = _when_needed(opener, experiment.perception) if opener else None
+    perceive = _open_lazily(opener, experiment.perception) if opener else None
     if folder.state.exists():
         return resume(experiment.system, environment, folder.state, perceive)
     return build(experiment.system, environment, perceive=perceive)
 
 
-def _when_needed(opener: Opener, settings: Perception) -> Perceive | None:
+def _open_lazily(opener: Opener, settings: Perception) -> Perceive | None:
     """Opens with the first frame: a program that has percepts of its own need not wait for a network."""
     if settings.encoder == OWN:
         return None

@@ -27,7 +27,7 @@ class Labels(Settings):
     min_margin: float = Field(0.5, ge=0, description="fused with H: score margin needed to learn, deviations")
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """The mode as reports print it: `truth+120` says that labels came 120 frames late."""
         return f"truth+{self.delay}" if self.mode == "truth" else self.mode
 

@@ -1,4 +1,4 @@
-"""The whole way of a frame: Percept → PlaceScores → Candidates → Verdict → Estimate.
+"""The whole way of a frame: Percept → PlaceScores → Recognition → Verdict → Estimate.
 
 `observe` never learns, `learn` never moves the estimate, and the reference memory never changes.
 """
@@ -19,7 +19,7 @@ from tmapr.places.classifier import Classifier
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
 from tmapr.track import Track, Tracker
-from tmapr.types import Candidate, Estimate, Fault, Frame, Lesson, Percept
+from tmapr.types import Estimate, Fault, Frame, Lesson, Percept, Recognition
 
 STATE_KIND, STATE_VERSION = "state", 1
 Perceive = Callable[[Frame], Percept]
@@ -72,14 +72,13 @@ class Localizer:
             return late
         if percept.fault or self._invalid(percept):
             return self._tracker.pass_over(percept)
-        return self._tracker.advance(percept, *self.recognise(percept))
+        return self._tracker.advance(percept, self.recognise(percept))
 
-    def recognise(self, percept: Percept) -> tuple[tuple[Candidate, ...], float | None]:
-        """The references that a usable frame may show, best first, and the leverage where places were scored."""
+    def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
+        """What a usable frame looks like: as many references as are judged, or so many."""
         retrieval = self._stages.retrieval
         scores = self.classifier.predict(percept.descriptor) if retrieval.mode == "places" else None
-        found = retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood)
-        return found, scores.leverage if scores else None
+        return retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood, count)
 
     def learn(self, percept: Percept, position: Float[np.ndarray, "2"]) -> Lesson:
         """Adapt A_t to a percept whose position is known, now or long after it was seen."""

@@ -1,6 +1,5 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Perceive, Stag
 from tmapr.places.classifier import Classifier, Places
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
-from tmapr.types import CoordinateFrame
+from tmapr.types import CoordinateFrame, Watch
 
 MAP_KIND, MAP_VERSION = "map", 1
 
@@ -79,10 +78,6 @@ class Map:
         )
 
 
-Watch = Callable[[Sequence[int]], Iterable[int]]
-"""Iterates over frames and may show how far it is."""
-
-
 def make_map(system: System, reference: Recording, watch: Watch = iter) -> Map:
     """Encode a reference traverse: its frames become M₀, and A₀ learns each of them once."""
     usable = [row for row in range(len(reference)) if reference.known[row] and not reference.percepts[row].fault]
@@ -90,7 +85,7 @@ def make_map(system: System, reference: Recording, watch: Watch = iter) -> Map:
         raise InputError(f"{reference.sequence}: no frame has both a position and a usable image; nothing to map")
     descriptors = np.array([reference.percepts[row].descriptor for row in usable])
     positions = reference.truth[usable]
-    classifier = Classifier.fitted(system.places, descriptors, positions)
+    classifier = Classifier.fit(system.places, descriptors, positions)
     places = [classifier.learn(descriptors[row], positions[row]).place for row in watch(range(len(usable)))]
     memory = remember(
         descriptors,
@@ -100,7 +95,7 @@ def make_map(system: System, reference: Recording, watch: Watch = iter) -> Map:
         frames=np.array(usable),
         probes=system.retrieval.probes,
     )
-    fitted, initial = classifier.fitted_arrays(), classifier.arrays()
+    fitted, initial = classifier.projection_arrays(), classifier.arrays()
     made = Map(memory, fitted, initial, system.places, reference.frame, "", reference.origin)
     return replace(made, digest=digest(_contents(made)))
 

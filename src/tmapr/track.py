@@ -3,7 +3,6 @@
 The track is what is carried from frame to frame: the belief, the gates' memory and the last correction.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from jaxtyping import Float
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.fusion.capf import Correction, Fusion
 from tmapr.gating import Gating, History, Sighting
-from tmapr.types import Belief, Candidate, Estimate, Percept, Reason, Verdict
+from tmapr.types import Belief, Estimate, Percept, Reason, Recognition, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +76,19 @@ class Tracker:
 
     def pass_over(self, percept: Percept) -> Estimate:
         """A frame that cannot be used: time goes on, and the belief becomes less certain."""
-        belief = self._predicted(percept.stamp)
+        belief = self._predict(percept.stamp)
         self.track = replace(self.track, belief=belief)
         status = self._fusion.status(belief, False, self.track.correction)
         return Estimate(belief, percept, None, Verdict(Reason.FAULTY_FRAME), status)
 
-    def advance(self, percept: Percept, found: Sequence[Candidate], leverage: float | None = None) -> Estimate:
-        """Judge what was found for a usable frame, and correct the belief with what is believed."""
-        belief = self._predicted(percept.stamp)
+    def advance(self, percept: Percept, recognition: Recognition) -> Estimate:
+        """Judge what a usable frame looks like, and correct the belief with what is believed."""
+        belief = self._predict(percept.stamp)
         posed = percept if self._fusion.apr else replace(percept, position=None)
-        seen = self._gating.admit(posed, belief, self.track.history, found, leverage)
-        candidate, verdict = self._gating.judge(found, seen, belief, self.track.history, leverage)
-        history = self._gating.remember(self.track.history, candidate, seen, belief, verdict, leverage)
+        history = self.track.history
+        seen = self._gating.admit(posed, belief, history, recognition)
+        candidate, verdict = self._gating.judge(recognition, seen, belief, history)
+        history = self._gating.remember(history, candidate, seen, belief, verdict, recognition.leverage)
         correction, nis = self.track.correction, None
         if seen.position is not None:
             belief = self._fusion.correct_apr(belief, seen.position)
@@ -96,18 +96,18 @@ class Tracker:
             if verdict.reason is Reason.RELOCALIZED or self._starts_again(belief):
                 belief = self._fusion.relocalize(belief, candidate.position, self._gating.max_innovation)
             else:
-                nis = self._fusion.normalised_innovation(belief, candidate.position, verdict.confidence or 0.0)
+                nis = self._fusion.nis(belief, candidate.position, verdict.confidence or 0.0)
             belief = self._fusion.correct_reference(belief, candidate.position, verdict.confidence or 0.0)
             correction = Correction(belief.stamp, belief.position)
         self.track = Track(belief, history, correction)
         status = self._fusion.status(belief, seen.position is not None, correction)
-        return Estimate(belief, percept, candidate, verdict, status, leverage, nis)
+        return Estimate(belief, percept, candidate, verdict, status, recognition, nis)
 
     def _starts_again(self, belief: Belief) -> bool:
         """Whether not even a velocity is known any more: corrected over hundreds of metres, one would be invented."""
         return self._fusion.is_lost(belief) and not self._gating.remembers(self.track.history, belief.stamp)
 
-    def _predicted(self, stamp: int) -> Belief:
+    def _predict(self, stamp: int) -> Belief:
         if self.track.belief:
             return self._fusion.predict(self.track.belief, stamp)
         # Nobody said where we are: somewhere on the map.

@@ -1,10 +1,10 @@
-"""The values that travel between the stages: Frame → Percept → PlaceScores → Candidate → Verdict → Belief → Estimate.
+"""The values that travel between the stages: Frame → Percept → PlaceScores → Recognition → Verdict → Belief → Estimate.
 
 Plain frozen records. SI units, radians, float64; stamps are integer nanoseconds since the epoch, because a
 float64 second since the epoch resolves only 238 ns.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,10 @@ NANOSECONDS = 1_000_000_000
 
 HIGHEST_COUNTS = {np.dtype(np.uint8): (255,), np.dtype(np.uint16): (16383, 65535)}
 """The highest counts that an image's depth can hold; thermal cameras put 14 bits into 16."""
+
+
+Watch = Callable[[Sequence[int]], Iterable[int]]
+"""Iterates over frames and may show how far it is."""
 
 
 class Fault(StrEnum):
@@ -126,6 +130,23 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Recognition:
+    """What a frame looks like: references in rank order, none where nothing was searched or found.
+
+    `leverage` exists where places were scored; `constrained` says whether they narrowed the search.
+    """
+
+    candidates: tuple[Candidate, ...] = ()
+    leverage: float | None = None
+    constrained: bool = False
+
+    @property
+    def first(self) -> Candidate | None:
+        """The reference that ranks first, before anything was judged."""
+        return self.candidates[0] if self.candidates else None
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The gates' answer. Confidence and innovation exist only where they were computed."""
 
@@ -164,14 +185,15 @@ CHI2_95 = 5.991464547107979
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The answer for one frame, and everything that led to it."""
+    """The answer for one frame, and everything that led to it; `candidate` is the one that the verdict is about."""
 
     belief: Belief
     percept: Percept
     candidate: Candidate | None
     verdict: Verdict
     status: Status
-    leverage: float | None = None
+    recognition: Recognition | None = None
+    """None for a frame that was not looked at: a faulty or a late one."""
     nis: float | None = None
     """How surprising an accepted reference was: its innovation squared, in the filter's own deviations."""
 

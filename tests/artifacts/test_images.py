@@ -11,7 +11,7 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from tmapr.artifacts.images import read_image, write_png
-from tmapr.artifacts.sheet import contact_sheet
+from tmapr.artifacts.sheet import draw_contact_sheet
 from tmapr.exceptions import InputError
 
 SHAPE = (48, 64)
@@ -83,16 +83,6 @@ def thumbnailed(scene):
     """A JPEG with another whole one, end marker and all, in its first segment."""
     picture, small = encoded(".jpg", gray(scene)), encoded(".jpg", gray(scene)[::4, ::4])
     return picture[:2] + b"\xff\xe1" + struct.pack(">H", len(small) + 2) + small + picture[2:]
-
-
-@pytest.fixture
-def stored(tmp_path):
-    def store(content):
-        path = tmp_path / "frame"
-        path.write_bytes(content)
-        return path
-
-    return store
 
 
 def refusal(path):
@@ -276,7 +266,7 @@ def columns_with_ink(sheet):
 
 def test_a_sheet_holds_its_pictures_at_one_width_in_rows():
     pictures = [np.full((40 + 20 * index, 100), 100 + index, np.uint8) for index in range(5)]
-    sheet = contact_sheet([("", picture) for picture in pictures], columns=2, width=50)
+    sheet = draw_contact_sheet([("", picture) for picture in pictures], columns=2, width=50)
     for index, picture in enumerate(pictures):
         assert (sheet == 100 + index).all(axis=2).sum() == 50 * len(picture) // 2
     assert sheet.shape[1] == 2 * 50 + 3 * 8
@@ -284,7 +274,7 @@ def test_a_sheet_holds_its_pictures_at_one_width_in_rows():
 
 def test_a_sheet_keeps_the_order_of_reading():
     cells = [("", np.full((50, 50), 100 + index, np.uint8)) for index in range(4)]
-    sheet = contact_sheet(cells, columns=2, width=50)
+    sheet = draw_contact_sheet(cells, columns=2, width=50)
     corners = [np.argwhere((sheet == 100 + index).all(axis=2)).min(axis=0).tolist() for index in range(4)]
     assert corners == sorted(corners)
     assert corners[0][0] == corners[1][0] < corners[2][0] == corners[3][0]
@@ -293,7 +283,7 @@ def test_a_sheet_keeps_the_order_of_reading():
 def test_a_sheet_takes_colours_and_grays():
     red = np.zeros((50, 50, 3), np.uint8)
     red[..., 0] = 255
-    sheet = contact_sheet([("", red), ("", np.full((50, 50), 255, np.uint8))], columns=2, width=50)
+    sheet = draw_contact_sheet([("", red), ("", np.full((50, 50), 255, np.uint8))], columns=2, width=50)
     assert (sheet == (255, 0, 0)).all(axis=2).sum() == 2500
     assert (sheet == 255).all(axis=2).sum() == 2500
 
@@ -301,13 +291,13 @@ def test_a_sheet_takes_colours_and_grays():
 @pytest.mark.parametrize("caption", ["a name", "24 °C in größe", "a name\nand a second line", "x" * 500])
 def test_a_caption_is_written_under_its_picture_and_not_beside_it(caption):
     background = np.full((50, 120), BACKGROUND, np.uint8)
-    inked = columns_with_ink(contact_sheet([(caption, background), ("", background)], columns=2, width=120))
+    inked = columns_with_ink(draw_contact_sheet([(caption, background), ("", background)], columns=2, width=120))
     assert len(inked)
     assert 8 <= inked.min() <= inked.max() < 8 + 120
 
 
 def test_a_caption_too_long_for_its_picture_ends_in_dots():
-    sheet = contact_sheet([("x" * 500, np.full((50, 120), BACKGROUND, np.uint8))], columns=1, width=120)
+    sheet = draw_contact_sheet([("x" * 500, np.full((50, 120), BACKGROUND, np.uint8))], columns=1, width=120)
     inked = columns_with_ink(sheet)
     last = (sheet[:, inked.max() - 5 : inked.max() + 1] != BACKGROUND).any(axis=(1, 2))
     assert 1 <= last.sum() <= 3
@@ -315,11 +305,11 @@ def test_a_caption_too_long_for_its_picture_ends_in_dots():
 
 def test_a_caption_has_a_line_for_each_of_its_lines():
     picture = np.zeros((50, 120), np.uint8)
-    heights = [len(contact_sheet([(caption, picture)], columns=1, width=120)) for caption in ("", "a", "a\nb")]
+    heights = [len(draw_contact_sheet([(caption, picture)], columns=1, width=120)) for caption in ("", "a", "a\nb")]
     assert heights[1] - heights[0] == heights[2] - heights[1] > 0
 
 
 @pytest.mark.parametrize(("cells", "columns", "width"), [(0, 2, 50), (1, 0, 50), (1, 2, 0)])
 def test_a_sheet_of_nothing_is_refused(cells, columns, width):
     with pytest.raises(ValueError, match=f"got {cells}, {columns} and {width}"):
-        contact_sheet([("", np.zeros((50, 50), np.uint8))] * cells, columns, width)
+        draw_contact_sheet([("", np.zeros((50, 50), np.uint8))] * cells, columns, width)

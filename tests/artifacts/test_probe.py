@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tmapr.artifacts import probe as room
 from tmapr.artifacts.images import read_image
-from tmapr.artifacts.probe import Header, header_of, probe
+from tmapr.artifacts.probe import ImageHeader, probe
 from tmapr.exceptions import InputError
 
 SHAPE = (48, 64)
@@ -76,16 +76,6 @@ WHOLE = {
 
 
 @pytest.fixture
-def stored(tmp_path):
-    def store(content):
-        path = tmp_path / "frame"
-        path.write_bytes(content)
-        return path
-
-    return store
-
-
-@pytest.fixture
 def unread(monkeypatch):
     """Reading a whole file fails the test."""
 
@@ -106,13 +96,13 @@ def refusal(path):
 @pytest.mark.parametrize("kind", WHOLE)
 def test_size_and_depth_come_from_the_ends_alone(kind, stored, unread):
     depth, content = WHOLE[kind]
-    assert probe(stored(content)) == Header(*SHAPE, depth)
+    assert probe(stored(content)) == ImageHeader(*SHAPE, depth)
 
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_the_probe_says_what_the_reader_says(kind, stored):
     path = stored(WHOLE[kind][1])
-    assert probe(path) == header_of(read_image(path))
+    assert probe(path) == ImageHeader.of(read_image(path))
 
 
 @pytest.mark.parametrize("kind", WHOLE)
@@ -127,7 +117,7 @@ def test_a_file_cut_anywhere_is_refused(kind, stored):
 @pytest.mark.parametrize("padding", [bytes(7), b"\xff" * 64, bytes(5000)], ids=len)
 def test_bytes_behind_the_image_are_no_reason_to_refuse_it(kind, padding, stored):
     depth, content = WHOLE[kind]
-    assert probe(stored(content + padding)) == Header(*SHAPE, depth)
+    assert probe(stored(content + padding)) == ImageHeader(*SHAPE, depth)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in WHOLE if "endian" not in kind and "text" not in kind])
@@ -159,7 +149,7 @@ def test_a_claim_that_no_deflated_bytes_can_keep_is_refused_before_anybody_belie
 
 def test_a_blank_image_is_no_empty_claim(stored, unread):
     """Deflate shrinks zeros a thousandfold; nothing that an encoder wrote lies above that."""
-    assert probe(stored(encoded(".png", np.zeros((2048, 2048), np.uint16)))) == Header(2048, 2048, 16)
+    assert probe(stored(encoded(".png", np.zeros((2048, 2048), np.uint16)))) == ImageHeader(2048, 2048, 16)
 
 
 REFUSED = {

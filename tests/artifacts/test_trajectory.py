@@ -2,6 +2,7 @@
 
 import math
 import struct
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 
 from tmapr.artifacts.trajectory import HEADER, load_estimates, save_estimates
 from tmapr.exceptions import InputError
-from tmapr.types import NANOSECONDS, Belief, Candidate, Estimate, Percept, Reason, Status, Verdict
+from tmapr.types import NANOSECONDS, Belief, Candidate, Estimate, Percept, Reason, Recognition, Status, Verdict
 
 STAMP = 1_628_847_484_123_456_789
 DESCRIPTOR = np.array([0.6, 0.8])
 CONTRACT = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
-    "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis"
+    "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis,"
+    "first_reference,first_x,first_y,first_similarity,first_score,constrained"
 )
 
 
@@ -31,13 +33,15 @@ def bare(stamp, rng, *, believed=None, reason=Reason.NO_CANDIDATE):
 
 def full(stamp, rng, *, margin=0.1, heading=-2.5):
     x, y, similarity, score, support = rng.normal(size=5).tolist()
+    first = Candidate(31, rng.normal(size=2), 7, *rng.normal(size=4).tolist())
+    judged = Candidate(17, np.array([x, y]), 4, similarity, score, support, margin)
     return Estimate(
         belief(stamp, rng),
         Percept(stamp, DESCRIPTOR, rng.normal(size=2), heading),
-        Candidate(17, np.array([x, y]), 4, similarity, score, support, margin),
+        judged,
         Verdict(Reason.ACCEPTED, confidence=1 / 3, innovation=0.1 + 0.2),
         Status.LOCALIZED,
-        leverage=5e-324,
+        Recognition((first, judged), 5e-324, constrained=True),
         nis=1.7,
     )
 
@@ -95,7 +99,7 @@ def test_what_led_to_the_estimate_reads_back_bit_for_bit(files, rng):
         (table.apr_headings, estimate.percept.heading),
         (table.similarities, candidate.similarity),
         (table.scores, candidate.score),
-        (table.leverages, estimate.leverage),
+        (table.leverages, estimate.recognition.leverage),
         (table.supports, candidate.support),
         (table.margins, candidate.margin),
         (table.confidences, verdict.confidence),
@@ -104,15 +108,34 @@ def test_what_led_to_the_estimate_reads_back_bit_for_bit(files, rng):
     ]
     assert [bits(column.values[0]) for column, _ in pairs] == [bits(value) for _, value in pairs]
     assert (table.references.values[0], table.places.values[0]) == (17, 4)
+    assert table.constrained.values.tolist() == [1]
     assert (table.statuses, table.reasons) == ((Status.LOCALIZED,), (Reason.ACCEPTED,))
 
 
-def test_a_table_of_before_a_column_was_added_is_read_without_it(files, rng):
+def test_the_first_candidate_reads_back_bit_for_bit_beside_the_judged_one(files, rng):
+    estimate = full(STAMP, rng)
+    first, found = estimate.recognition.first, written(files, [estimate]).first
+    assert found.references.values.tolist() == [31]
+    assert found.positions.values.tobytes() == first.position.tobytes()
+    assert bits(found.similarities.values[0]) == bits(first.similarity)
+    assert bits(found.scores.values[0]) == bits(first.score)
+
+
+@pytest.mark.parametrize(("recognition", "cell"), [(None, ""), (Recognition(), "0"), (Recognition((), 0.1, True), "1")])
+def test_whether_places_constrained_the_search_is_told_of_every_frame_that_was_searched(recognition, cell, files, rng):
+    written(files, [replace(bare(STAMP, rng), recognition=recognition)])
+    assert files[0].read_text().splitlines()[1].rpartition(",")[2] == cell
+
+
+@pytest.mark.parametrize("kept", [26, 27])
+def test_a_table_of_before_a_column_was_added_is_read_without_it(kept, files, rng):
     written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
-    lines = [line.rpartition(",")[0] for line in files[0].read_text().splitlines()]
+    lines = [",".join(line.split(",")[:kept]) for line in files[0].read_text().splitlines()]
     files[0].write_text("\n".join(lines) + "\n")
     table = load_estimates(files[0])
-    assert not table.nis.known.any()
+    assert table.nis.known.any() == (kept == 27)
+    assert not table.first.references.known.any()
+    assert not table.constrained.known.any()
     assert table.innovations.known.tolist() == [True, False]
 
 
@@ -121,9 +144,9 @@ def test_none_is_told_from_a_value_in_every_column(files, rng):
     numbers = (
         *(table.headings, table.apr_positions, table.apr_headings, table.reference_positions),
         *(table.similarities, table.scores, table.leverages, table.supports, table.margins),
-        *(table.confidences, table.innovations),
+        *(table.confidences, table.innovations, table.first.positions, table.first.similarities, table.first.scores),
     )
-    for column in (*numbers, table.references, table.places):
+    for column in (*numbers, table.references, table.places, table.first.references, table.constrained):
         assert column.known.tolist() == [True, False]
     for column in numbers:
         assert np.isnan(column.values[1]).all()
@@ -131,7 +154,7 @@ def test_none_is_told_from_a_value_in_every_column(files, rng):
 
 def test_leverage_is_kept_without_a_candidate(files, rng):
     estimate = bare(STAMP, rng)
-    lonely = Estimate(estimate.belief, estimate.percept, None, estimate.verdict, estimate.status, leverage=0.25)
+    lonely = Estimate(estimate.belief, estimate.percept, None, estimate.verdict, estimate.status, Recognition((), 0.25))
     table = written(files, [lonely])
     assert (table.leverages.values[0], table.similarities.known[0]) == (0.25, False)
 
@@ -229,7 +252,7 @@ def test_a_value_that_could_not_be_read_back_is_not_written(margin, files, rng):
         ("place", "4.0", "line 3: place cannot be '4.0'"),
         ("apr_y", "", "line 3: only some of apr_x, apr_y are empty"),
         ("similarity", "", "line 3: only some of reference, ref_x"),
-        ("x", "1,2", "line 3: has 28 fields, the header has 27"),
+        ("x", "1,2", "line 3: has 34 fields, the header has 33"),
         ("x", '"1', "cannot be read as a table"),
     ],
 )

@@ -2,11 +2,11 @@
 
 import numpy as np
 import torch
-from sights import CHANNELS, parameters, tokens
+from samples import CHANNELS, parameters, tokens
 from torch import nn
 
 from tmapr.baselines.atloc import AtLoc, ChannelAttention
-from tmapr.baselines.building import build
+from tmapr.baselines.building import build_baseline
 from tmapr.baselines.rotation import ROTATIONS
 from tmapr.baselines.settings import AtLocRecipe, Baselines
 
@@ -18,25 +18,25 @@ def linear(inputs, outputs):
     return inputs * outputs + outputs
 
 
-def applied(layer, vector):
+def apply(layer, vector):
     return layer.weight.numpy() @ vector + layer.bias.numpy()
 
 
-def attended(attention, x):
+def attend(attention, x):
     """Row by row: a channel of φ weighs the channels of g by its products with those of θ."""
-    phi, theta, g = (applied(layer, x) for layer in (attention.phi, attention.theta, attention.g))
+    phi, theta, g = (apply(layer, x) for layer in (attention.phi, attention.theta, attention.g))
     mixed = np.empty(len(phi))
     for i in range(len(phi)):
         weights = np.array([np.exp(phi[i] * theta[j]) for j in range(len(theta))])
         mixed[i] = sum(weights[j] * g[j] for j in range(len(g))) / weights.sum()
-    return x + applied(attention.widen, mixed)
+    return x + apply(attention.widen, mixed)
 
 
 def test_attention_equals_its_loops():
     torch.manual_seed(4)
     attention = ChannelAttention(24, 5).double().requires_grad_(False)
     vectors = torch.randn(3, 24, dtype=torch.float64)
-    expected = np.stack([attended(attention, vector) for vector in vectors.numpy()])
+    expected = np.stack([attend(attention, vector) for vector in vectors.numpy()])
     np.testing.assert_allclose(attention(vectors), expected, atol=1e-12)
 
 
@@ -47,20 +47,20 @@ def test_the_network_is_mean_layer_attention_and_two_outputs():
     given = tokens(2)._replace(tokens=tokens(2).tokens.double())
     pose = network(given)
     for image, patches in enumerate(given.tokens.numpy()):
-        x = attended(network.attention, np.maximum(applied(network.expand, patches.mean(axis=0)), 0))
-        np.testing.assert_allclose(pose.position[image], applied(network.position, x)[:2], atol=1e-12)
-        direction = applied(network.rotation, x)
+        x = attend(network.attention, np.maximum(apply(network.expand, patches.mean(axis=0)), 0))
+        np.testing.assert_allclose(pose.position[image], apply(network.position, x)[:2], atol=1e-12)
+        direction = apply(network.rotation, x)
         np.testing.assert_allclose(pose.heading[image], direction / np.linalg.norm(direction), atol=1e-12)
 
 
 def test_it_has_the_published_size_and_the_two_learned_weights():
-    network = build("atloc", Baselines(), CHANNELS)
+    network = build_baseline("atloc", Baselines(), CHANNELS)
     expected = RESNET + linear(512, 2048) + 3 * linear(2048, 256) + linear(256, 2048) + 2 * linear(2048, 3)
     assert parameters(network) == expected + 2 == 24_447_560
 
 
 def test_with_a_frozen_encoder_all_but_the_trunk_is_as_wide():
-    network = build("atloc", Baselines(atloc=AtLocRecipe(trunk="frozen")), CHANNELS)
+    network = build_baseline("atloc", Baselines(atloc=AtLocRecipe(trunk="frozen")), CHANNELS)
     rest = 3 * linear(2048, 256) + linear(256, 2048) + 2 * linear(2048, 3) + 2
     assert parameters(network) == linear(CHANNELS, 2048) + rest
 

@@ -5,7 +5,7 @@ from math import cos, exp, nan, sin
 import pytest
 import torch
 
-from tmapr.baselines.criterion import Criterion, weighed
+from tmapr.baselines.criterion import Criterion, weigh
 from tmapr.baselines.rotation import ROTATIONS
 
 OUTPUTS = {
@@ -64,9 +64,9 @@ def test_a_batch_without_any_heading_has_the_position_s_loss_and_finite_gradient
 
 def test_at_its_least_the_weight_is_the_error():
     s = torch.tensor(0.0, requires_grad=True)
-    weighed(torch.tensor(1.0), s).backward()
+    weigh(torch.tensor(1.0), s).backward()
     assert s.grad == 0
-    assert weighed(torch.tensor(0.2), torch.tensor(0.2).log()) < weighed(torch.tensor(0.2), torch.tensor(-1.5))
+    assert weigh(torch.tensor(0.2), torch.tensor(0.2).log()) < weigh(torch.tensor(0.2), torch.tensor(-1.5))
 
 
 @CODINGS

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from sights import parameters, perturbed
+from samples import parameters, perturb
 from torch import nn
 from transformers import EfficientNetConfig, EfficientNetModel
 
@@ -21,7 +21,7 @@ def values(network):
 @pytest.fixture(scope="module")
 def both():
     """The same weights in our network and in theirs, whose padding and ε are TensorFlow's unless told otherwise."""
-    ours = perturbed(EfficientNetB0())
+    ours = perturb(EfficientNetB0())
     padded_on_both_sides = {"depthwise_padding": list(range(sum(BLOCKS)))}
     theirs = EfficientNetModel(
         EfficientNetConfig(
@@ -45,10 +45,10 @@ def test_the_map_is_that_of_transformers(both, size):
 
 
 def test_the_tensors_have_torchvisions_names():
-    def convolved(where):
+    def name_convolution(where):
         return {f"{where}.0.weight", *(f"{where}.1.{kind}" for kind in NORM)}
 
-    expected = convolved("features.0") | convolved("features.8")
+    expected = name_convolution("features.0") | name_convolution("features.8")
     for stage, blocks in enumerate(BLOCKS, start=1):
         parts = (
             ("depthwise", "excitation", "project") if stage == 1 else ("expand", "depthwise", "excitation", "project")
@@ -57,7 +57,7 @@ def test_the_tensors_have_torchvisions_names():
             for place, part in enumerate(parts):
                 where = f"features.{stage}.{block}.block.{place}"
                 weighed = {f"{where}.fc{which}.{kind}" for which in (1, 2) for kind in ("weight", "bias")}
-                expected |= weighed if part == "excitation" else convolved(where)
+                expected |= weighed if part == "excitation" else name_convolution(where)
     assert {name for name in EfficientNetB0().state_dict() if not name.endswith("num_batches_tracked")} == expected
 
 

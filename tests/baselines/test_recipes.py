@@ -6,7 +6,7 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from tmapr.baselines.building import describe
+from tmapr.baselines.building import describe_trunk
 from tmapr.baselines.settings import AtLocRecipe, Baselines, RobustLocRecipe, ThermalLocRecipe
 
 
@@ -35,7 +35,7 @@ def test_a_recipe_is_found_by_its_name(name):
     ],
 )
 def test_a_trunk_is_described_with_what_it_starts_from(name, recipe, line):
-    assert describe(name, Baselines(**{name: recipe})) == line
+    assert describe_trunk(name, Baselines(**{name: recipe})) == line
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from math import nan, pi
 
 import pytest
 import torch
-from sights import CHANNELS, pictures, taken, tokens
+from samples import CHANNELS, pictures, take, tokens
 from torch import nn
 
-from tmapr.baselines.building import build
+from tmapr.baselines.building import build_baseline
 from tmapr.baselines.regressor import PoseRegressor
 from tmapr.baselines.settings import AtLocRecipe, Baselines, RobustLocRecipe, ThermalLocRecipe
 from tmapr.perception.encoder import Features
@@ -23,13 +23,15 @@ OWN = [(name, "own") for name in RECIPES]
 EACH = pytest.mark.parametrize(("name", "trunk"), FROZEN + OWN)
 
 
-def made(name, trunk, **changes):
+def make(name, trunk, **changes):
     recipe, small = RECIPES[name]
     torch.manual_seed(1)
-    return build(name, Baselines(**{name: recipe(trunk=trunk, **small | {"dropout": 0.0} | changes)}), CHANNELS)
+    return build_baseline(
+        name, Baselines(**{name: recipe(trunk=trunk, **small | {"dropout": 0.0} | changes)}), CHANNELS
+    )
 
 
-def seen(network, trunk, clips, side=32):
+def see(network, trunk, clips, side=32):
     count = clips * network.clip.frames
     return tokens(count) if trunk == "frozen" else pictures(count, side)
 
@@ -45,18 +47,18 @@ def truth(count, dtype=torch.float32):
 @EACH
 @pytest.mark.parametrize("rotation", ["log-quaternion", "planar"])
 def test_it_gives_a_pose_for_each_clip(name, trunk, rotation):
-    network = made(name, trunk, rotation=rotation).eval()
+    network = make(name, trunk, rotation=rotation).eval()
     assert isinstance(network, PoseRegressor)
     assert isinstance(network, nn.Module)
-    pose = network(seen(network, trunk, 2))
+    pose = network(see(network, trunk, 2))
     assert pose.position.shape == pose.heading.shape == (2, 2)
     torch.testing.assert_close(pose.heading.norm(dim=1), torch.ones(2))
 
 
 @EACH
 def test_the_loss_is_the_mean_of_its_parts_by_their_numbers_of_images(name, trunk):
-    network = made(name, trunk).double().eval()
-    inputs = seen(network, trunk, 3)
+    network = make(name, trunk).double().eval()
+    inputs = see(network, trunk, 3)
     inputs = inputs._replace(tokens=inputs.tokens.double()) if trunk == "frozen" else inputs.double()
     images = 3 * network.clip.frames
     positions, headings = truth(images, torch.float64)
@@ -64,7 +66,7 @@ def test_the_loss_is_the_mean_of_its_parts_by_their_numbers_of_images(name, trun
     whole = network.loss(inputs, positions, headings)
     border = network.clip.frames
     parts = [
-        (len(positions[part]), network.loss(taken(inputs, part), positions[part], headings[part]))
+        (len(positions[part]), network.loss(take(inputs, part), positions[part], headings[part]))
         for part in (slice(border), slice(border, None))
     ]
     torch.testing.assert_close(whole, sum(count * loss for count, loss in parts) / images, rtol=1e-9, atol=0)
@@ -72,8 +74,8 @@ def test_the_loss_is_the_mean_of_its_parts_by_their_numbers_of_images(name, trun
 
 @EACH
 def test_gradients_reach_every_parameter(name, trunk):
-    network = made(name, trunk).train()
-    inputs = seen(network, trunk, 2, side=64)
+    network = make(name, trunk).train()
+    inputs = see(network, trunk, 2, side=64)
     network.loss(inputs, *truth(2 * network.clip.frames)).backward()
     idle = [name for name, value in network.named_parameters() if value.grad is None or not value.grad.any()]
     assert idle == []
@@ -81,9 +83,9 @@ def test_gradients_reach_every_parameter(name, trunk):
 
 @EACH
 def test_without_any_heading_the_loss_and_all_gradients_are_finite(name, trunk):
-    network = made(name, trunk).train()
+    network = make(name, trunk).train()
     positions, headings = truth(2 * network.clip.frames)
-    loss = network.loss(seen(network, trunk, 2), positions, torch.full_like(headings, nan))
+    loss = network.loss(see(network, trunk, 2), positions, torch.full_like(headings, nan))
     loss.backward()
     assert loss.isfinite()
     assert all(value.grad.isfinite().all() for value in network.parameters() if value.grad is not None)
@@ -91,30 +93,30 @@ def test_without_any_heading_the_loss_and_all_gradients_are_finite(name, trunk):
 
 @pytest.mark.parametrize(("name", "trunk"), FROZEN)
 def test_dropout_acts_in_training_only(name, trunk):
-    network = made(name, trunk, dropout=0.5)
-    inputs = seen(network, trunk, 2)
+    network = make(name, trunk, dropout=0.5)
+    inputs = see(network, trunk, 2)
     assert torch.equal(network.eval()(inputs).position, network(inputs).position)
     assert not torch.equal(network.train()(inputs).position, network(inputs).position)
 
 
 @pytest.mark.parametrize(("name", "trunk"), OWN)
 def test_norms_learn_in_training_and_are_fixed_in_evaluation(name, trunk):
-    network = made(name, trunk).train()
-    given = seen(network, trunk, 2)
+    network = make(name, trunk).train()
+    given = see(network, trunk, 2)
     statistics = [value for key, value in network.named_buffers() if key.endswith("running_mean")]
     first = [value.clone() for value in statistics]
     with torch.no_grad():
         network(given)
         learned = [value.clone() for value in statistics]
         network.eval()
-        alone = network(taken(given, slice(network.clip.frames)))
+        alone = network(take(given, slice(network.clip.frames)))
         together = network(given)
     assert all(not torch.equal(before, after) for before, after in zip(first, learned, strict=True))
     assert all(torch.equal(before, after) for before, after in zip(learned, statistics, strict=True))
     torch.testing.assert_close(together.position[:1], alone.position, rtol=1e-3, atol=1e-3)
 
 
-def overfitted(network, inputs, *, rate, steps):
+def overfit(network, inputs, *, rate, steps):
     """How far the poses are from the truth, in normalised units and radians, after so many steps on all of them."""
     clip = network.train().clip
     positions, headings = truth(len(inputs.tokens if isinstance(inputs, Features) else inputs))
@@ -137,8 +139,8 @@ def overfitted(network, inputs, *, rate, steps):
 
 @pytest.mark.parametrize(("name", "clips", "steps"), [("atloc", 4, 200), ("robustloc", 2, 80), ("thermalloc", 4, 150)])
 def test_on_frozen_tokens_it_learns_a_few_frames_by_heart(name, clips, steps):
-    network = made(name, "frozen")
-    away, turned = overfitted(network, seen(network, "frozen", clips), rate=1e-3, steps=steps)
+    network = make(name, "frozen")
+    away, turned = overfit(network, see(network, "frozen", clips), rate=1e-3, steps=steps)
     assert away < 0.1
     assert turned < 0.1
 
@@ -153,7 +155,7 @@ def test_on_frozen_tokens_it_learns_a_few_frames_by_heart(name, clips, steps):
     ],
 )
 def test_with_its_own_trunk_it_tells_a_few_frames_apart(name, changes, clips, side, rate, steps):
-    network = made(name, "own", **changes)
-    away, turned = overfitted(network, seen(network, "own", clips, side), rate=rate, steps=steps)
+    network = make(name, "own", **changes)
+    away, turned = overfit(network, see(network, "own", clips, side), rate=rate, steps=steps)
     assert away < 0.7
     assert turned < 0.7

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from sights import parameters, perturbed
+from samples import parameters, perturb
 from transformers import ResNetConfig, ResNetModel
 
 from tmapr.baselines.resnet import CHANNELS, ResNet34
@@ -31,7 +31,7 @@ def name_in_transformers(name):
 @pytest.fixture(scope="module")
 def both():
     """The same weights in our network and in theirs."""
-    ours = perturbed(ResNet34())
+    ours = perturb(ResNet34())
     theirs = ResNetModel(
         ResNetConfig(embedding_size=64, hidden_sizes=list(CHANNELS), depths=list(BLOCKS), layer_type="basic")
     )

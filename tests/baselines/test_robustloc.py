@@ -5,13 +5,13 @@ from math import exp
 import numpy as np
 import pytest
 import torch
-from sights import CHANNELS, parameters, pictures, taken, tokens
+from samples import CHANNELS, parameters, pictures, take, tokens
 from torch.nn.functional import interpolate
 
-from tmapr.baselines.building import build
+from tmapr.baselines.building import build_baseline
 from tmapr.baselines.regressor import Clip
 from tmapr.baselines.resnet import ResNet34
-from tmapr.baselines.robustloc import CellDiffusion, FrameDiffusion, Frozen, Pyramid, RobustLoc
+from tmapr.baselines.robustloc import CellDiffusion, FrameDiffusion, Pyramid, RobustLoc, TokenProjection
 from tmapr.baselines.rotation import ROTATIONS
 from tmapr.baselines.settings import Baselines, RobustLocRecipe
 
@@ -24,18 +24,18 @@ def linear(inputs, outputs):
     return inputs * outputs + outputs
 
 
-def applied(layer, vector):
+def apply(layer, vector):
     return layer.weight.numpy() @ vector + layer.bias.numpy()
 
 
-def normalised(layer, vector):
+def normalise(layer, vector):
     centered = vector - vector.mean()
     return centered / np.sqrt((centered**2).mean() + layer.eps) * layer.weight.numpy() + layer.bias.numpy()
 
 
 def self_similar(attention, nodes):
     """For every head and node: the mean of all nodes' projections, weighed by exp of inner products with its own."""
-    projected = [applied(attention.project, node).reshape(HEADS, -1) for node in nodes]
+    projected = [apply(attention.project, node).reshape(HEADS, -1) for node in nodes]
     mixed = []
     for own in projected:
         heads = []
@@ -47,21 +47,21 @@ def self_similar(attention, nodes):
     return mixed
 
 
-def diffused_cells(layer, nodes):
-    nodes = [normalised(layer.norm1, node) for node in nodes]
+def diffuse_cells(layer, nodes):
+    nodes = [normalise(layer.norm1, node) for node in nodes]
     stepped = [n + np.maximum(m, 0) for n, m in zip(nodes, self_similar(layer.attention, nodes), strict=True)]
-    nodes = [normalised(layer.norm2, node) for node in stepped]
+    nodes = [normalise(layer.norm2, node) for node in stepped]
     inner, _, outer, _ = layer.transform
-    return [n + np.maximum(applied(outer, np.maximum(applied(inner, n), 0)), 0) for n in nodes]
+    return [n + np.maximum(apply(outer, np.maximum(apply(inner, n), 0)), 0) for n in nodes]
 
 
-def diffused_frames(layer, nodes):
+def diffuse_frames(layer, nodes):
     attention, norm, _ = layer.attention
-    nodes = [normalised(layer.norm, node) for node in nodes]
+    nodes = [normalise(layer.norm, node) for node in nodes]
     mixed = self_similar(attention, nodes)
-    nodes = [n + np.maximum(normalised(norm, m), 0) for n, m in zip(nodes, mixed, strict=True)]
+    nodes = [n + np.maximum(normalise(norm, m), 0) for n, m in zip(nodes, mixed, strict=True)]
     inner, norm, _ = layer.transform
-    return [n + np.maximum(normalised(norm, applied(inner, n)), 0) for n in nodes]
+    return [n + np.maximum(normalise(norm, apply(inner, n)), 0) for n in nodes]
 
 
 def shaken(module):
@@ -72,7 +72,7 @@ def shaken(module):
     return module.eval()
 
 
-@pytest.mark.parametrize(("kind", "loops"), [(CellDiffusion, diffused_cells), (FrameDiffusion, diffused_frames)])
+@pytest.mark.parametrize(("kind", "loops"), [(CellDiffusion, diffuse_cells), (FrameDiffusion, diffuse_frames)])
 def test_a_diffusion_equals_its_loops(kind, loops):
     torch.manual_seed(8)
     layer, nodes = shaken(kind()), torch.randn(2, 5, WIDTH, dtype=torch.float64)
@@ -84,7 +84,7 @@ def test_a_diffusion_equals_its_loops(kind, loops):
 def network():
     """For a frozen encoder, clips of three frames, float64."""
     torch.manual_seed(9)
-    made = RobustLoc(Frozen(CHANNELS), rotation=LOG, clip=Clip(FRAMES, 10))
+    made = RobustLoc(TokenProjection(CHANNELS), rotation=LOG, clip=Clip(FRAMES, 10))
     with torch.no_grad():
         made.s_rx.fill_(0.4)
     return shaken(made)
@@ -99,8 +99,8 @@ def vectors_of(network, given):
     """Per frame: its cells diffuse with those of the whole clip and are averaged."""
     vectors = []
     for clip in given.tokens.numpy().reshape(-1, FRAMES, *given.tokens.shape[1:]):
-        cells = [applied(network.trunk.projection, cell) for frame in clip for cell in frame]
-        found = np.maximum(diffused_cells(network.cells, cells), 0).reshape(FRAMES, -1, WIDTH)
+        cells = [apply(network.trunk.projection, cell) for frame in clip for cell in frame]
+        found = np.maximum(diffuse_cells(network.cells, cells), 0).reshape(FRAMES, -1, WIDTH)
         vectors += list(found.mean(axis=1))
     return vectors
 
@@ -110,10 +110,10 @@ def outputs_of(network, vectors):
     for first in range(0, len(vectors), FRAMES):
         frames = vectors[first : first + FRAMES]
         for layer in list(network.frames)[:3]:
-            frames = diffused_frames(layer, frames)
+            frames = diffuse_frames(layer, frames)
         for frame in frames:
             parts = (network.position, network.rotation)
-            rows.append(np.concatenate([applied(p[2], np.maximum(applied(p[0], frame), 0)) for p in parts]))
+            rows.append(np.concatenate([apply(p[2], np.maximum(apply(p[0], frame), 0)) for p in parts]))
     return np.array(rows)
 
 
@@ -128,7 +128,7 @@ def test_a_pose_is_the_middle_frame_s(network):
 def test_the_loss_sums_both_outputs_and_takes_steps_within_clips_only(network, rng):
     given, positions, headings = clips(2), rng.normal(size=(6, 2)), rng.uniform(-3, 3, 6)
     vectors = vectors_of(network, given)
-    auxiliary = np.array([applied(network.auxiliary[0], vector) for vector in vectors])
+    auxiliary = np.array([apply(network.auxiliary[0], vector) for vector in vectors])
     s_x, s_q = network.criterion.s_x.item(), network.criterion.s_q.item()
     s_rx, space = network.s_rx.item(), np.column_stack([positions, np.zeros(6)])
     expected = 0.0
@@ -144,13 +144,13 @@ def test_the_loss_sums_both_outputs_and_takes_steps_within_clips_only(network, r
 
 def test_clips_do_not_see_each_other(network):
     given = clips(3)
-    alone = network(taken(given, slice(FRAMES, 2 * FRAMES)))
+    alone = network(take(given, slice(FRAMES, 2 * FRAMES)))
     torch.testing.assert_close(network(given).position[1:2], alone.position, rtol=0, atol=1e-12)
 
 
 def test_a_batch_that_is_no_whole_number_of_clips_is_refused(network):
     with pytest.raises(ValueError, match="clips have 3 frames, got 4 images"):
-        network(taken(clips(2), slice(4)))
+        network(take(clips(2), slice(4)))
 
 
 def test_pictures_are_brought_to_the_published_size_without_leaping_over_pixels():
@@ -176,7 +176,7 @@ OUTPUTS = 2 * (linear(WIDTH, 128) + 3 * linear(128, 1))
 
 
 def test_it_has_the_published_size_but_for_what_enters_no_loss():
-    network = build("robustloc", Baselines(), CHANNELS)
+    network = build_baseline("robustloc", Baselines(), CHANNELS)
     auxiliary = 6 * linear(256, 1) + 6 * linear(WIDTH, 1)
     assert parameters(network) == RESNET + CELLS + FRAME_LAYERS + OUTPUTS + auxiliary + 3 == 23_534_165
     assert network.clip == Clip(5, 10)
@@ -184,7 +184,7 @@ def test_it_has_the_published_size_but_for_what_enters_no_loss():
 
 def test_with_a_frozen_encoder_one_map_feeds_the_graphs_and_one_auxiliary_output():
     settings = Baselines(robustloc=RobustLocRecipe(trunk="frozen", frames=7, spacing=2))
-    network = build("robustloc", settings, CHANNELS)
+    network = build_baseline("robustloc", settings, CHANNELS)
     auxiliary = 6 * linear(WIDTH, 1)
     assert parameters(network) == linear(CHANNELS, WIDTH) + CELLS + FRAME_LAYERS + OUTPUTS + auxiliary + 3
     assert network.clip == Clip(7, 2)

@@ -1,9 +1,9 @@
 """ThermalLoc as we read it: its parts in their order, and its size."""
 
 import torch
-from sights import CHANNELS, COLUMNS, ROWS, parameters, tokens
+from samples import CHANNELS, COLUMNS, ROWS, parameters, tokens
 
-from tmapr.baselines.building import build
+from tmapr.baselines.building import build_baseline
 from tmapr.baselines.settings import Baselines, ThermalLocRecipe
 from tmapr.perception.apr import position_codes
 
@@ -26,19 +26,21 @@ def layer(width):
 
 
 def test_it_has_the_size_of_its_parts():
-    network = build("thermalloc", Baselines(), CHANNELS)
+    network = build_baseline("thermalloc", Baselines(), CHANNELS)
     outputs = 2 * (linear(256, 256) + linear(256, 3))
     assert parameters(network) == EFFICIENTNET + linear(1280, 256) + 4 * layer(256) + outputs + 2 == 7_627_652
 
 
 def test_with_a_frozen_encoder_its_channels_are_projected():
     outputs = linear(16, 16) + linear(16, 3) + linear(16, 16) + linear(16, 2)
-    assert parameters(build("thermalloc", FROZEN, CHANNELS)) == linear(CHANNELS, 16) + 2 * layer(16) + outputs + 2
+    assert (
+        parameters(build_baseline("thermalloc", FROZEN, CHANNELS)) == linear(CHANNELS, 16) + 2 * layer(16) + outputs + 2
+    )
 
 
 def test_tokens_are_projected_told_their_place_transformed_and_averaged():
     torch.manual_seed(3)
-    network, given = build("thermalloc", FROZEN, CHANNELS).eval(), tokens(2)
+    network, given = build_baseline("thermalloc", FROZEN, CHANNELS).eval(), tokens(2)
     inner = network.projection(given.tokens)
     inner = inner + position_codes(inner, ROWS, COLUMNS)
     for each in network.layers:
@@ -51,6 +53,6 @@ def test_tokens_are_projected_told_their_place_transformed_and_averaged():
 
 def test_where_a_patch_is_matters():
     torch.manual_seed(3)
-    network, given = build("thermalloc", FROZEN, CHANNELS).eval(), tokens(2)
+    network, given = build_baseline("thermalloc", FROZEN, CHANNELS).eval(), tokens(2)
     turned = given._replace(tokens=given.tokens.flip(1))
     assert (network(given).position - network(turned).position).abs().max() > 1e-4

@@ -6,13 +6,13 @@ import re
 import pytest
 import torch
 from safetensors.torch import save_file
-from sights import CHANNELS, perturbed, pictures
+from samples import CHANNELS, perturb, pictures
 
-from tmapr.baselines.building import build
+from tmapr.baselines.building import build_baseline
 from tmapr.baselines.efficientnet import EfficientNetB0
 from tmapr.baselines.resnet import ResNet34
 from tmapr.baselines.settings import AtLocRecipe, Baselines
-from tmapr.baselines.trunk import load
+from tmapr.baselines.trunk import load_weights
 from tmapr.exceptions import InputError
 
 STEM, SOME = "features.0.0.weight", "features.3.1.block.2.fc1.bias"
@@ -21,24 +21,24 @@ STEM, SOME = "features.0.0.weight", "features.3.1.block.2.fc1.bias"
 @pytest.fixture(scope="module")
 def published():
     """A whole file's content, and the trunk it came from."""
-    trunk = perturbed(EfficientNetB0()).float()
+    trunk = perturb(EfficientNetB0()).float()
     head = {"classifier.1.weight": torch.ones(10, 1280), "classifier.1.bias": torch.ones(10)}
     return trunk, trunk.state_dict() | head
 
 
 def test_a_resnet_file_with_its_classifier_and_without_counters_fills_the_trunk_of_its_network(tmp_path):
     """As torchvision's older files are; half precision keeps the test small."""
-    published = perturbed(ResNet34()).half().float()
+    published = perturb(ResNet34()).half().float()
     kept = {n: v.half() for n, v in published.state_dict().items() if not n.endswith("num_batches_tracked")}
     head = {"fc.weight": torch.ones(10, 512), "fc.bias": torch.ones(10)}
     torch.save(kept | head, tmp_path / "resnet34.pth")
     settings = Baselines(atloc=AtLocRecipe(weights=str(tmp_path / "resnet34.pth"), width=64))
-    network = build("atloc", settings, CHANNELS).eval()
+    network = build_baseline("atloc", settings, CHANNELS).eval()
     assert torch.equal(network.trunk(pictures(2)).tokens, published(pictures(2)).tokens)
     assert all(value.requires_grad for value in network.trunk.parameters())
 
 
-def written(content, path):
+def write(content, path):
     if path.suffix == ".safetensors":
         save_file({name: value.contiguous() for name, value in content.items()}, path)
     else:
@@ -50,7 +50,7 @@ def written(content, path):
 def test_an_efficientnet_file_gives_the_outputs_of_its_network(name, published, tmp_path):
     trunk, content = published
     loaded = EfficientNetB0()
-    load(loaded, written(content, tmp_path / name))
+    load_weights(loaded, write(content, tmp_path / name))
     assert torch.equal(loaded.eval()(pictures(2)).tokens, trunk(pictures(2)).tokens)
 
 
@@ -58,7 +58,7 @@ def test_counts_of_another_training_start_again(published, tmp_path):
     _, content = published
     counted = {n: torch.tensor(999) if n.endswith("num_batches_tracked") else value for n, value in content.items()}
     loaded = EfficientNetB0()
-    load(loaded, written(counted, tmp_path / "b0.pth"))
+    load_weights(loaded, write(counted, tmp_path / "b0.pth"))
     assert loaded.state_dict()["features.0.1.num_batches_tracked"].item() == 0
 
 
@@ -94,7 +94,7 @@ def test_what_does_not_fit_is_refused_in_one_line(what, change, message, publish
     before = trunk.state_dict()["features.0.0.weight"].clone()
     torch.save(change(published[1]), tmp_path / "odd.pth")
     with pytest.raises(InputError, match=re.escape(message)) as refused:
-        load(trunk, tmp_path / "odd.pth")
+        load_weights(trunk, tmp_path / "odd.pth")
     assert str(refused.value).startswith(f"{tmp_path / 'odd.pth'}: ")
     assert "\n" not in str(refused.value)
     assert torch.equal(trunk.state_dict()["features.0.0.weight"], before)
@@ -115,20 +115,20 @@ def test_a_file_that_would_run_a_program_is_refused_and_runs_nothing(tmp_path):
     with pytest.raises(
         InputError, match=r"hostile\.pth: would call \w+\.mkdir when it is opened; nothing was executed"
     ):
-        load(EfficientNetB0(), tmp_path / "hostile.pth")
+        load_weights(EfficientNetB0(), tmp_path / "hostile.pth")
     assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize("name", ["cut.pth", "cut.safetensors"])
 def test_a_damaged_file_is_refused(name, published, tmp_path):
-    whole = written(published[1], tmp_path / name).read_bytes()
+    whole = write(published[1], tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match=r"cut\.\w+: is (not a whole|damaged)"):
-        load(EfficientNetB0(), tmp_path / name)
+        load_weights(EfficientNetB0(), tmp_path / name)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match=r"none\.pth: no such file"):
-        load(EfficientNetB0(), tmp_path / "none.pth")
+        load_weights(EfficientNetB0(), tmp_path / "none.pth")
     with pytest.raises(InputError, match="is a folder; name a file in it"):
-        load(EfficientNetB0(), tmp_path)
+        load_weights(EfficientNetB0(), tmp_path)

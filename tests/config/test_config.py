@@ -1,6 +1,5 @@
 """Settings survive the way to a file and back, and every mistake in one gets a line of its own."""
 
-import json
 import re
 import tomllib
 from enum import Enum
@@ -11,31 +10,35 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 from pydantic import Field
 
-from tmapr.config import Settings, dump_toml, load_settings, settings_digest
+from tmapr.config import Settings, changed, dump_toml, load_settings, settings_digest
+from tmapr.config.tree import as_tree, from_tree
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
 from tmapr.fusion.capf import Fusion
-from tmapr.gating import Gating
+from tmapr.gating import Gating, Odds
 from tmapr.labels import Labels
 from tmapr.places.classifier import Places
 from tmapr.places.projection import Projection
 from tmapr.retrieval.search import Retrieval
+from tmapr.system import System
 
 
 def read(model, text):
     """Settings from the text of a file, as `load_settings` reads them."""
-    return model.model_validate_json(json.dumps(tomllib.loads(text)))
+    return from_tree(model, tomllib.loads(text), "text")
 
 
 DEFAULTS = Experiment()
 CHANGED = Experiment(
     name="campus-2.night_1",
     data=Data(layout="ms2", root='C:\\maps\\"été" # 1', reference="noon/left", adapt=("dusk",), test=("night", "rain")),
-    places=Places(cell=7.5, use=(), ridge=1e-22, projection=Projection(kind="pca", dimension=64, seed=3)),
-    retrieval=Retrieval(mode="global", candidates=8, best_places=0),
-    gating=Gating(bounds=(-1e6, -0.1, 1 / 3, 2e22)),
-    fusion=Fusion(noise="acceleration", position_noise=0.0),
-    labels=Labels(mode="truth", delay=0),
+    system=System(
+        places=Places(cell=7.5, use=(), ridge=1e-22, projection=Projection(kind="pca", dimension=64, seed=3)),
+        retrieval=Retrieval(mode="global", candidates=8, best_places=0),
+        gating=Gating(bounds=(-1e6, -0.1, 1 / 3, 2e22)),
+        fusion=Fusion(noise="acceleration", position_noise=0.0),
+        labels=Labels(mode="truth", delay=0),
+    ),
 )
 
 
@@ -101,7 +104,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
     ridge=st.floats(min_value=0, exclude_min=True, allow_infinity=False),
 )
 def test_every_number_reads_back_to_the_last_bit(bounds, ridge):
-    settings = Experiment(gating=Gating(bounds=bounds), places=Places(ridge=ridge))
+    settings = Experiment(system=System(gating=Gating(bounds=bounds), places=Places(ridge=ridge)))
     assert read(Experiment, dump_toml(settings)) == settings
 
 
@@ -146,12 +149,12 @@ def test_no_setting_is_left_out():
         ("data.root=data/ms2", lambda e: e.data.root == "data/ms2"),
         ('data.root="two words"', lambda e: e.data.root == "two words"),
         ('data.test=["a", "b"]', lambda e: e.data.test == ("a", "b")),
-        ("places.use=[]", lambda e: e.places.use == ()),
-        ("places.cell=7.5", lambda e: e.places.cell == 7.5),
-        ("places.cell = 7", lambda e: e.places.cell == 7.0),
-        ("places.projection.dimension=64", lambda e: e.places.projection.dimension == 64),
-        ("fusion.min_confidence=1e-3", lambda e: e.fusion.min_confidence == 1e-3),
-        ("gating.bounds=[-1, 0, 1.5, 2]", lambda e: e.gating.bounds == (-1.0, 0.0, 1.5, 2.0)),
+        ("places.use=[]", lambda e: e.system.places.use == ()),
+        ("places.cell=7.5", lambda e: e.system.places.cell == 7.5),
+        ("places.cell = 7", lambda e: e.system.places.cell == 7.0),
+        ("places.projection.dimension=64", lambda e: e.system.places.projection.dimension == 64),
+        ("fusion.min_confidence=1e-3", lambda e: e.system.fusion.min_confidence == 1e-3),
+        ("gating.bounds=[-1, 0, 1.5, 2]", lambda e: e.system.gating.bounds == (-1.0, 0.0, 1.5, 2.0)),
     ],
 )
 def test_an_override_sets_one_value(override, value, experiment):
@@ -165,8 +168,8 @@ def test_an_included_file_gives_settings_and_the_file_itself_wins(tmp_path):
     own = 'include = ["found/first.toml", "second.toml"]\n[gating]\nexpiry = 7.0\n'
     (tmp_path / "experiment.toml").write_text(own)
     read = load_settings(Experiment, tmp_path / "experiment.toml", ["gating.recovery=9"])
-    assert read.gating == Gating(min_similarity=0.7, min_margin=2.0, expiry=7.0, recovery=9)
-    assert read.fusion.velocity_noise == 5.0
+    assert read.system.gating == Gating(min_similarity=0.7, min_margin=2.0, expiry=7.0, recovery=9)
+    assert read.system.fusion.velocity_noise == 5.0
 
 
 @pytest.mark.parametrize(
@@ -188,15 +191,15 @@ def test_a_mistake_in_including_is_one_line(own, included, message, tmp_path):
 
 
 def test_an_override_wins_over_the_file(experiment):
-    assert experiment("[places]\ncell = 7.0\nridge = 2.0", "places.cell=8.0").places.cell == 8.0
+    assert experiment("[places]\ncell = 7.0\nridge = 2.0", "places.cell=8.0").system.places.cell == 8.0
 
 
 def test_an_override_leaves_the_rest_of_its_section(experiment):
-    assert experiment("[places]\ncell = 7.0\nridge = 2.0", "places.cell=8.0").places.ridge == 2.0
+    assert experiment("[places]\ncell = 7.0\nridge = 2.0", "places.cell=8.0").system.places.ridge == 2.0
 
 
 def test_the_last_of_two_overrides_wins(experiment):
-    assert experiment("", "labels.delay=1", "labels.delay=2").labels.delay == 2
+    assert experiment("", "labels.delay=1", "labels.delay=2").system.labels.delay == 2
 
 
 @pytest.mark.parametrize("word", ["true", "false"])
@@ -299,7 +302,7 @@ def test_text_that_is_not_utf8_is_refused_with_its_place(tmp_path):
 
 def test_settings_never_change():
     with pytest.raises(ValueError, match="frozen"):
-        DEFAULTS.places.cell = 3.0
+        DEFAULTS.system.places.cell = 3.0
 
 
 def test_the_digest_does_not_depend_on_the_order_of_the_file(experiment):
@@ -350,3 +353,54 @@ def test_the_order_of_extensions_does_not_matter():
 def test_an_override_is_one_line():
     with pytest.raises(InputError, match="give one setting per --set, on one line"):
         load_settings(Experiment, overrides=["labels.delay=1\nname=2"])
+
+
+def test_settings_are_changed_by_their_path_and_nothing_else_is():
+    made = changed(
+        CHANGED, {"gating.min_similarity": 0.3, "labels.mode": "off", "name": "other", "places.use": ["mixture"]}
+    )
+    assert (made.system.gating.min_similarity, made.system.labels.mode, made.name) == (0.3, "off", "other")
+    assert made.system.places.use == ("mixture",)
+    same = {"gating.min_similarity": 0.6, "labels.mode": "truth", "name": CHANGED.name, "places.use": []}
+    assert changed(made, same) == CHANGED
+
+
+def test_the_part_of_a_system_is_changed_as_in_the_whole():
+    values = {"gating.max_innovation": 30.0, "places.projection.dimension": 8}
+    assert changed(CHANGED, values).system == changed(CHANGED.system, values)
+
+
+def test_a_section_is_changed_whole_and_one_that_is_not_there_is_made():
+    odds = Odds(bias=1.5)
+    assert changed(System(), {"gating.odds": odds}).gating.odds == odds
+    assert changed(System(), {"gating.odds.bias": 1.5}).gating.odds == odds
+    assert changed(changed(System(), {"gating.odds": odds}), {"gating.odds": None}) == System()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"gating.max_inovation": 3.0}, "gating.max_inovation: unknown setting; did you mean 'max_innovation'?"),
+        ({"gatin.max_innovation": 3.0}, "gatin: unknown setting; did you mean 'gating'?"),
+        ({"gating.max_innovation": -3.0}, "gating.max_innovation: input should be greater than 0, got -3.0"),
+        ({"gating.max_innovation": "3"}, "gating.max_innovation: input should be a valid number, got '3'"),
+        ({"gating.max_innovation": float("nan")}, "gating.max_innovation: input should be"),
+        ({"gating.max_innovation.x": 3.0}, "max_innovation is a value, not a section"),
+        ({"gating.bounds": (1.0, 0.0, 0.0, 0.0)}, "bounds must be x_min, y_min, x_max, y_max"),
+    ],
+)
+@pytest.mark.parametrize("settings", [CHANGED, CHANGED.system], ids=["experiment", "system"])
+def test_a_program_is_refused_what_a_file_would_be(settings, values, message):
+    with pytest.raises(InputError) as refusal:
+        changed(settings, values)
+    assert message in str(refusal.value)
+
+
+def test_a_file_does_not_name_the_section_that_holds_the_system(experiment):
+    with pytest.raises(InputError, match=r"system: unknown setting; known here: name, .*, places, retrieval, gating"):
+        experiment("[system.gating]\nmax_innovation = 3.0")
+
+
+def test_the_tree_is_what_the_file_says():
+    assert from_tree(Experiment, as_tree(CHANGED), "tree") == CHANGED
+    assert set(tomllib.loads(dump_toml(CHANGED))) == set(as_tree(CHANGED))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from commandline import command
+from made_up import write_block
 from tmapr.artifacts.arrays import Header, save_arrays
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
@@ -18,7 +19,7 @@ from tmapr.types import CoordinateFrame, Fault, Frame, Lesson, Reason
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory, write_block):
+def finished(tmp_path_factory):
     """A run folder in which everything went well, beside its experiment file."""
     home = tmp_path_factory.mktemp("finished")
     write_block(home, size=60.0)
@@ -182,11 +183,11 @@ REFUSED = [
     ("nothing to test", edit('["night"]', "[]"), RUN, "data.test is empty"),
     ("positions of another kind", remade("night", elsewhere), RUN, "the map's in CoordinateFrame(kind='local'"),
     ("a negative delay", nothing, (*RUN, "--label-delay", "-1"), "labels.delay: input should be greater than or equal"),
-    ("no run to evaluate", nothing, ("evaluate", "nowhere"), "nowhere/experiment.toml: no such experiment file"),
+    ("no run to evaluate", nothing, ("evaluate", "nowhere"), "nowhere: no such run folder; make one with"),
     ("an interrupted run", remove("run/provenance.json"), EVALUATE, "run: holds no finished run"),
     ("settings changed since the run", edit("0.4", "0.3", "run/experiment.toml"),
      EVALUATE, "has changed since its estimates were made"),
-    ("a damaged provenance", overwrite("run/provenance.json", "{"), EVALUATE, "provenance.json: is not JSON"),
+    ("a damaged provenance", overwrite("run/provenance.json", "{"), EVALUATE, "provenance.json: content: Invalid JSON"),
     ("an unknown reason", bad_cell, EVALUATE, "reason cannot be 'approved'"),
     ("a test without truth", remade("night", without_truth), EVALUATE, "night: no frame has a true position"),
     ("a map made anew", remapped_beside, EVALUATE, "its estimates were made with another map"),

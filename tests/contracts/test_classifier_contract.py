@@ -12,7 +12,7 @@ from tmapr.exceptions import InputError, StateError
 from tmapr.places.attenuation import Attenuation
 from tmapr.places.classifier import Classifier, Extension, Places, merge
 from tmapr.places.mixture import Mixture, Mixtures
-from tmapr.places.projection import Projection, principal
+from tmapr.places.projection import Projection, fit_subspace
 from tmapr.places.unscented import Unscented
 
 WIDTH, SPACING, PLACES = 24, 2.0, 9
@@ -38,7 +38,7 @@ def chosen(use=ALL, **parts):
 
 def fresh(settings):
     """Fitted to one and the same reference traverse, and untaught."""
-    return Classifier.fitted(settings, *drive(np.random.default_rng(1), 40))
+    return Classifier.fit(settings, *drive(np.random.default_rng(1), 40))
 
 
 def teach(classifier, frames):
@@ -53,7 +53,7 @@ def mapped(settings):
 
 
 def copied(classifier, settings):
-    return Classifier.from_arrays(settings, classifier.fitted_arrays(), classifier.arrays())
+    return Classifier.from_arrays(settings, classifier.projection_arrays(), classifier.arrays())
 
 
 def assert_same_bits(left, right):
@@ -85,11 +85,11 @@ def batch_weights(lessons, places, classes, ridge):
 @every_subset
 def test_predicting_changes_nothing(use, rng):
     classifier = mapped(chosen(use))
-    before = classifier.arrays(), classifier.fitted_arrays()
+    before = classifier.arrays(), classifier.projection_arrays()
     for descriptor in drive(rng, 20)[0]:
         classifier.predict(descriptor)
     assert_same_bits(classifier.arrays(), before[0])
-    assert_same_bits(classifier.fitted_arrays(), before[1])
+    assert_same_bits(classifier.projection_arrays(), before[1])
 
 
 @every_subset
@@ -105,10 +105,10 @@ def test_neither_verb_changes_its_input(use, rng):
 @every_subset
 def test_learning_changes_the_answer_and_leaves_what_was_fitted(use, rng):
     classifier, (descriptors, positions) = mapped(chosen(use)), drive(rng, 10)
-    before, fitted = classifier.predict(descriptors[3]), classifier.fitted_arrays()
+    before, fitted = classifier.predict(descriptors[3]), classifier.projection_arrays()
     classifier.learn(descriptors[3], positions[3])
     assert not np.array_equal(classifier.predict(descriptors[3]).scores, before.scores)
-    assert_same_bits(classifier.fitted_arrays(), fitted)
+    assert_same_bits(classifier.projection_arrays(), fitted)
 
 
 @every_subset
@@ -145,7 +145,7 @@ def test_the_leverage_is_that_of_the_center(use, rng):
 
 def test_the_likelihoods_are_those_of_the_mixtures_in_the_references_principal_subspace(rng):
     descriptors, positions = drive(np.random.default_rng(1), 40)
-    classifier, reducer = mapped(chosen()), principal(descriptors, 8)
+    classifier, reducer = mapped(chosen()), fit_subspace(descriptors, 8)
     mixtures = Mixtures(Mixture(dimension=8), 8)
     for row, position in zip(reducer(descriptors), positions, strict=True):
         mixtures.learn(row, classifier.grid.find(position))
@@ -216,7 +216,7 @@ def test_a_restored_classifier_continues_bit_for_bit(settings, rng):
         for each in (classifier, restored):
             each.learn(descriptor, position)
     assert_same_bits(restored.arrays(), classifier.arrays())
-    assert_same_bits(restored.fitted_arrays(), classifier.fitted_arrays())
+    assert_same_bits(restored.projection_arrays(), classifier.projection_arrays())
 
 
 @every_subset
@@ -373,7 +373,7 @@ def test_states_with_different_settings_are_not_merged():
 
 
 def test_states_from_different_maps_are_not_merged(rng):
-    base, other = mapped(chosen()), Classifier.fitted(chosen(), *drive(rng, 40))
+    base, other = mapped(chosen()), Classifier.fit(chosen(), *drive(rng, 40))
     with pytest.raises(InputError, match="different maps"):
         merge([base, other], base)
 

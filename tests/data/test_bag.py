@@ -21,7 +21,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from tmapr.data.bag import Topics, read_bag
 from tmapr.data.coordinates import from_degrees, tangent_plane
-from tmapr.data.poses import Poses, wrapped
+from tmapr.data.poses import Poses, wrap_angles
 from tmapr.exceptions import InputError
 from tmapr.perception.image import Image
 from tmapr.types import CoordinateFrame
@@ -383,7 +383,7 @@ def test_a_heading_goes_the_shorter_way_across_half_a_turn(record):
     poses = [(ODOMETRY, START, odometry(0.0, 0.0, 3.1)), (ODOMETRY, START + TENTH, odometry(0.0, 0.0, -3.1))]
     stamps = [START, START + TENTH // 4, START + 3 * TENTH // 4, START + TENTH]
     path = record(*((THERMAL, stamp, image(SCENE)) for stamp in stamps), *poses)
-    expected = wrapped(3.1 + (2 * np.pi - 6.2) * np.array([0, 0.25, 0.75, 1]))
+    expected = wrap_angles(3.1 + (2 * np.pi - 6.2) * np.array([0, 0.25, 0.75, 1]))
     np.testing.assert_allclose([frame.heading for frame in read_bag(path, "run")], expected, atol=1e-9)
 
 
@@ -420,7 +420,7 @@ def test_images_have_the_poses_that_all_poses_together_give_them(record, rng):
     np.testing.assert_allclose(found, expected.positions, atol=1e-9)
     np.testing.assert_array_equal(np.isnan(headings), np.isnan(expected.headings))
     known = np.isfinite(headings)
-    np.testing.assert_allclose(wrapped(headings[known] - expected.headings[known]), 0, atol=1e-9)
+    np.testing.assert_allclose(wrap_angles(headings[known] - expected.headings[known]), 0, atol=1e-9)
     assert 30 < known.sum() < np.isfinite(found[:, 0]).sum() < len(taken)
 
 

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from tmapr.data.coordinates import (
     ENU,
     UTM,
-    described,
+    describe,
     from_degrees,
     from_utm,
     tangent_plane,
@@ -155,7 +155,7 @@ def test_utm_is_refused_in_another_kind_of_frame_or_zone(frame):
     ],
 )
 def test_a_frame_is_described_in_words(frame, words):
-    assert described(frame) == words
+    assert describe(frame) == words
 
 
 def test_a_tangent_plane_is_one_of_its_kind():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tmapr.artifacts.images import read_image, write_png
-from tmapr.artifacts.probe import Header
-from tmapr.data.examination import Kind, examine
+from tmapr.artifacts.probe import ImageHeader
+from tmapr.data.examination import DefectKind, examine
 from tmapr.data.health import Detector, Health
 from tmapr.data.sequence import from_arrays
 from tmapr.exceptions import InputError
@@ -47,7 +47,7 @@ def track(count, jumps):
 
 def found(sequence, health=None):
     """The kinds and rows of what is found, with the images of all frames read."""
-    return [(finding.kind, finding.row) for finding in examine(sequence, health, sample=None).findings]
+    return [(defect.kind, defect.row) for defect in examine(sequence, health, sample=None).defects]
 
 
 def verdicts(images, health=None):
@@ -74,8 +74,8 @@ def test_real_consecutive_frames_raise_no_alarm():
     images = [read_image(path) for path in REAL]
     assert verdicts(images) == [None] * len(REAL)
     examination = examine(recorded(images, files=REAL))
-    assert examination.findings == ()
-    assert (examination.headers, examination.counts) == ((Header(512, 640, 16),), (np.min(images), np.max(images)))
+    assert examination.defects == ()
+    assert (examination.headers, examination.counts) == ((ImageHeader(512, 640, 16),), (np.min(images), np.max(images)))
 
 
 def frozen(images, first, count):
@@ -89,8 +89,8 @@ def test_the_frames_of_a_two_second_shutter_freeze_are_frozen_and_no_others():
 
 
 def test_a_freeze_is_one_finding_with_its_length_in_seconds():
-    (finding,) = examine(recorded(frozen(stream(60), 25, 20))).findings
-    assert (finding.kind, finding.row, finding.detail) == (Kind.FROZEN, 25, "20 images, 2.0 s")
+    (defect,) = examine(recorded(frozen(stream(60), 25, 20))).defects
+    assert (defect.kind, defect.row, defect.detail) == (DefectKind.FROZEN, 25, "20 images, 2.0 s")
 
 
 @pytest.mark.parametrize("pixel", [(0, 0), (5, 7), (47, 63)])
@@ -168,13 +168,13 @@ def test_what_are_no_counts_is_refused(image):
         Detector().inspect(image)
 
 
-@pytest.mark.parametrize(("fault", "count"), [(Kind.SATURATED, 65535), (Kind.EMPTY, 700)])
+@pytest.mark.parametrize(("fault", "count"), [(DefectKind.SATURATED, 65535), (DefectKind.EMPTY, 700)])
 def test_unusable_images_are_reported_by_runs(fault, count):
     images = stream(30)
     for row in (4, 5, 6, 20):
         images[row] = np.full(SHAPE, count, np.uint16)
-    findings = examine(recorded(images)).findings
-    assert [(finding.kind, finding.row, finding.detail) for finding in findings] == [
+    defects = examine(recorded(images)).defects
+    assert [(defect.kind, defect.row, defect.detail) for defect in defects] == [
         (fault, 4, "3 images, 0.2 s"),
         (fault, 20, "1 images, 0.0 s"),
     ]
@@ -188,7 +188,9 @@ def later(stamps, row, seconds):
 STAMPS = START + PERIOD * np.arange(30)
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0.19, []), (0.21, [(Kind.GAP, 12)]), (60.0, [(Kind.GAP, 12)])])
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.19, []), (0.21, [(DefectKind.GAP, 12)]), (60.0, [(DefectKind.GAP, 12)])]
+)
 def test_a_gap_is_longer_than_three_usual_intervals(seconds, expected):
     assert found(recorded(stream(30), stamps=later(STAMPS, 12, seconds), positions=np.zeros((30, 2)))) == expected
 
@@ -202,26 +204,26 @@ def test_older_and_repeated_stamps_are_found_at_their_rows():
     stamps = STAMPS.copy()
     stamps[7] = stamps[6]
     stamps[20] = stamps[18]
-    assert found(recorded(stream(30), stamps=stamps)) == [(Kind.REPEATED, 7), (Kind.OLDER, 20)]
+    assert found(recorded(stream(30), stamps=stamps)) == [(DefectKind.REPEATED, 7), (DefectKind.OLDER, 20)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_the_shortest_sequences_are_examined_too(count):
     examination = examine(recorded(stream(count)))
-    assert (examination.frames, examination.findings) == (count, ())
+    assert (examination.frames, examination.defects) == (count, ())
     assert examination.rate == (pytest.approx(10.0) if count == 2 else None)
 
 
 def test_a_step_of_the_level_after_a_shutter_is_a_flash():
     images = frozen(stream(40), 18, 3)
     images[21:] = [image + np.uint16(250) for image in images[21:]]
-    assert found(recorded(images)) == [(Kind.FROZEN, 18), (Kind.FLASH, 21)]
+    assert found(recorded(images)) == [(DefectKind.FROZEN, 18), (DefectKind.FLASH, 21)]
 
 
 def test_a_flash_of_one_frame_jumps_up_and_down():
     images = stream(40)
     images[0], images[9] = images[0] + np.uint16(400), images[9] - np.uint16(400)
-    assert found(recorded(images)) == [(Kind.FLASH, row) for row in (1, 9, 10)]
+    assert found(recorded(images)) == [(DefectKind.FLASH, row) for row in (1, 9, 10)]
 
 
 @pytest.mark.parametrize("rise", [90, 400])
@@ -231,8 +233,8 @@ def test_a_level_that_rises_all_the_time_is_no_flash(rise):
 
 def test_another_level_after_a_gap_is_no_flash():
     images = [image + np.uint16(500 * (row >= 12)) for row, image in enumerate(stream(30))]
-    assert found(recorded(images)) == [(Kind.FLASH, 12)]
-    assert found(recorded(images, stamps=later(STAMPS, 12, 60.0))) == [(Kind.GAP, 12)]
+    assert found(recorded(images)) == [(DefectKind.FLASH, 12)]
+    assert found(recorded(images, stamps=later(STAMPS, 12, 60.0))) == [(DefectKind.GAP, 12)]
 
 
 def stuck(images, first, lines):
@@ -261,9 +263,9 @@ def levelled(images, first, lines):
     ],
 )
 def test_dead_columns_and_rows_are_named_with_the_frame_they_died_at(broken, first, lines, name):
-    (finding,) = examine(recorded(broken(stream(40), first, lines))).findings
-    assert (finding.kind, finding.row) == (Kind.DEAD, first)
-    assert finding.detail.startswith(f"{name}: ")
+    (defect,) = examine(recorded(broken(stream(40), first, lines))).defects
+    assert (defect.kind, defect.row) == (DefectKind.DEAD, first)
+    assert defect.detail.startswith(f"{name}: ")
 
 
 @pytest.mark.parametrize("broken", [stuck, levelled])
@@ -279,7 +281,7 @@ def test_a_line_that_changes_once_in_nine_frames_is_alive():
 
 
 def test_a_freeze_kills_no_column():
-    assert found(recorded(frozen(stream(60), 10, 40))) == [(Kind.FROZEN, 10)]
+    assert found(recorded(frozen(stream(60), 10, 40))) == [(DefectKind.FROZEN, 10)]
     assert found(recorded(frozen(stream(60), 10, 40)), Health(repeats=50)) == []
 
 
@@ -288,14 +290,14 @@ def test_images_unlike_most_are_mixed():
     for row in (8, 9):
         images[row] = images[row][::2, ::2].copy()
     examination = examine(recorded(images))
-    (finding,) = examination.findings
-    assert (finding.kind, finding.row) == (Kind.MIXED, 8)
-    assert finding.detail == "2 images are 32x24, 16 bit; the first"
-    assert examination.headers == (Header(48, 64, 16), Header(24, 32, 16))
+    (defect,) = examination.defects
+    assert (defect.kind, defect.row) == (DefectKind.MIXED, 8)
+    assert defect.detail == "2 images are 32x24, 16 bit; the first"
+    assert examination.headers == (ImageHeader(48, 64, 16), ImageHeader(24, 32, 16))
 
 
 def test_another_depth_is_mixed_too():
-    assert (Kind.MIXED, 20) in found(recorded([*stream(20), *stream(10, np.uint8)]))
+    assert (DefectKind.MIXED, 20) in found(recorded([*stream(20), *stream(10, np.uint8)]))
 
 
 @pytest.mark.parametrize(
@@ -304,7 +306,7 @@ def test_another_depth_is_mixed_too():
 )
 def test_a_position_jumps_if_it_is_far_and_faster_than_the_sequence_ever_is(jumps, rows):
     examination = examine(recorded(stream(30), positions=track(30, jumps)))
-    assert [(finding.kind, finding.row) for finding in examination.findings] == [(Kind.TELEPORT, row) for row in rows]
+    assert [(defect.kind, defect.row) for defect in examination.defects] == [(DefectKind.TELEPORT, row) for row in rows]
     assert examination.length == pytest.approx(29 - len(rows) + (3.9 if not rows else 0))
 
 
@@ -315,7 +317,7 @@ def test_positions_held_between_the_fixes_of_a_slow_receiver_are_no_jumps():
 
 def test_a_sequence_too_short_to_know_its_speed_has_no_jumps():
     stamps = STAMPS[[0, 1, 2, 3, 4, 5, 6, 6]]
-    assert found(recorded(stream(8), stamps=stamps, positions=track(8, {4: 100.0}))) == [(Kind.REPEATED, 7)]
+    assert found(recorded(stream(8), stamps=stamps, positions=track(8, {4: 100.0}))) == [(DefectKind.REPEATED, 7)]
 
 
 def test_frames_without_a_position_are_counted():
@@ -323,8 +325,8 @@ def test_frames_without_a_position_are_counted():
     positions[[4, 5, 20]] = np.nan
     examination = examine(recorded(stream(30), positions=positions))
     assert examination.located == 27
-    assert [(finding.kind, finding.row, finding.detail) for finding in examination.findings] == [
-        (Kind.UNLOCATED, 4, "3 of 30 frames; the first")
+    assert [(defect.kind, defect.row, defect.detail) for defect in examination.defects] == [
+        (DefectKind.UNLOCATED, 4, "3 of 30 frames; the first")
     ]
     assert examination.length == pytest.approx(29.0)
 
@@ -358,12 +360,12 @@ def cut(file, keep):
 def test_every_file_is_probed_whichever_pixels_are_read(on_disk):
     sequence = on_disk(stream(50), lambda files: [cut(files[33], 900), files[41].unlink()])
     examination = examine(sequence, sample=4)
-    assert [(finding.kind, finding.row, finding.file.name) for finding in examination.findings] == [
-        (Kind.UNREADABLE, 33, "0033.png"),
-        (Kind.UNREADABLE, 41, "0041.png"),
+    assert [(defect.kind, defect.row, defect.file.name) for defect in examination.defects] == [
+        (DefectKind.UNREADABLE, 33, "0033.png"),
+        (DefectKind.UNREADABLE, 41, "0041.png"),
     ]
-    assert examination.findings[0].detail.startswith("is cut off or damaged (900 bytes)")
-    assert (examination.read, examination.headers) == (4, (Header(48, 64, 16),))
+    assert examination.defects[0].detail.startswith("is cut off or damaged (900 bytes)")
+    assert (examination.read, examination.headers) == (4, (ImageHeader(48, 64, 16),))
 
 
 def test_a_file_damaged_between_its_ends_is_found_where_its_pixels_are_read(on_disk):
@@ -373,8 +375,8 @@ def test_a_file_damaged_between_its_ends_is_found_where_its_pixels_are_read(on_d
         files[3].write_bytes(content)
 
     sequence = on_disk(stream(12), damage)
-    assert found(sequence) == [(Kind.UNREADABLE, 3)]
-    assert examine(sequence, sample=4).findings == ()
+    assert found(sequence) == [(DefectKind.UNREADABLE, 3)]
+    assert examine(sequence, sample=4).defects == ()
 
 
 def noted(images, read):
@@ -397,14 +399,14 @@ def test_a_sample_as_large_as_the_sequence_is_all_of_it_once(sample):
 
 
 def test_a_sample_finds_a_freeze_that_it_falls_into():
-    assert Kind.FROZEN in [
-        finding.kind for finding in examine(recorded(frozen(stream(99), 30, 30)), sample=10).findings
+    assert DefectKind.FROZEN in [
+        defect.kind for defect in examine(recorded(frozen(stream(99), 30, 30)), sample=10).defects
     ]
 
 
 def test_part_of_a_sequence_keeps_its_row_numbers():
     sequence = recorded(frozen(stream(60), 25, 20))
-    assert found(sequence[10:50]) == [(Kind.FROZEN, 25)]
+    assert found(sequence[10:50]) == [(DefectKind.FROZEN, 25)]
 
 
 def test_a_pass_can_be_watched():

@@ -7,6 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from read_back import headings_of, positions_of, stamps_of, turned_by
 
 from tmapr.data.coordinates import tangent_plane, utm_grid
 from tmapr.data.ms2 import read_ms2, write_ms2
@@ -126,23 +127,6 @@ def tree(whole, tmp_path):
 def home():
     """The frame in which the truth is known."""
     return tangent_plane(*CAMPUS)
-
-
-def stamps_of(sequence):
-    return np.array([frame.stamp for frame in sequence])
-
-
-def positions_of(sequence):
-    return np.array([(np.nan, np.nan) if frame.position is None else frame.position for frame in sequence])
-
-
-def headings_of(sequence):
-    return np.array([np.nan if frame.heading is None else frame.heading for frame in sequence])
-
-
-def turned_by(found, expected):
-    """The largest angle between headings, in degrees."""
-    return np.degrees(np.abs(np.angle(np.exp(1j * (found - expected)))).max())
 
 
 def test_stamps_are_read_to_the_nanosecond(whole):

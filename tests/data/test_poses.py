@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from tmapr.data.poses import MAX_BEYOND, MAX_GAP, Poses, rotation_onto, track_direction, wrapped
+from tmapr.data.poses import MAX_BEYOND, MAX_GAP, Poses, fit_rotation, track_direction, wrap_angles
 from tmapr.types import NANOSECONDS
 
 EPOCH = 1_628_215_174_691_250_698
@@ -172,24 +172,24 @@ def test_where_the_position_is_unknown_so_is_the_heading():
 @budget(max_examples=200, deadline=None, derandomize=True)
 @given(angle=st.floats(-50, 50))
 def test_a_wrapped_angle_is_the_same_direction_within_half_a_turn(angle):
-    (found,) = wrapped(np.array([angle]))
+    (found,) = wrap_angles(np.array([angle]))
     assert -np.pi <= found <= np.pi
     assert abs(np.exp(1j * found) - np.exp(1j * angle)) < 1e-13
 
 
 def test_half_a_turn_is_positive():
-    np.testing.assert_array_equal(wrapped(np.array([np.pi, -np.pi, 3 * np.pi])), [np.pi] * 3)
+    np.testing.assert_array_equal(wrap_angles(np.array([np.pi, -np.pi, 3 * np.pi])), [np.pi] * 3)
 
 
 def circle(count, radius=50.0):
     angles = np.linspace(0, np.pi, count)
-    return radius * np.stack([np.cos(angles), np.sin(angles)], axis=1), wrapped(angles + np.pi / 2)
+    return radius * np.stack([np.cos(angles), np.sin(angles)], axis=1), wrap_angles(angles + np.pi / 2)
 
 
 def test_the_track_of_a_circle_is_tangential():
     positions, headings = circle(400)
     found = track_direction(positions)
-    assert np.abs(wrapped(found - headings)[10:-10]).max() < 1e-6
+    assert np.abs(wrap_angles(found - headings)[10:-10]).max() < 1e-6
 
 
 def test_the_noise_of_a_standing_vehicle_has_no_direction(rng):
@@ -209,7 +209,7 @@ def test_before_and_after_a_stop_there_is_a_direction(rng):
 def test_a_turned_and_shifted_track_tells_by_how_much(angle, x, y, stretch):
     positions, _ = circle(40)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    assert rotation_onto(positions, stretch * positions @ turn.T + [x, y]) == pytest.approx(angle, abs=1e-9)
+    assert fit_rotation(positions, stretch * positions @ turn.T + [x, y]) == pytest.approx(angle, abs=1e-9)
 
 
 def test_the_turn_is_that_of_the_best_fit(rng):
@@ -221,15 +221,15 @@ def test_the_turn_is_that_of_the_best_fit(rng):
     def misfit(angle):
         return np.sum(np.abs(source @ [1, 1j] * np.exp(1j * angle) - target @ [1, 1j]) ** 2)
 
-    best = rotation_onto(source, target)
+    best = fit_rotation(source, target)
     assert misfit(best) <= min(misfit(angle) for angle in np.linspace(-np.pi, np.pi, 2000))
 
 
 @pytest.mark.parametrize(("source", "target"), [(0.1, 50.0), (50.0, 0.1)])
 def test_a_track_that_goes_nowhere_has_no_turn(source, target):
-    assert rotation_onto(circle(40, source)[0], circle(40, target)[0]) is None
+    assert fit_rotation(circle(40, source)[0], circle(40, target)[0]) is None
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_single_position_has_no_turn(count):
-    assert rotation_onto(np.zeros((count, 2)), np.zeros((count, 2))) is None
+    assert fit_rotation(np.zeros((count, 2)), np.zeros((count, 2))) is None

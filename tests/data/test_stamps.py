@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from tmapr.data.stamps import is_stamp, parse_stamp, parse_stamps, stamps_in_names, written
+from tmapr.data.stamps import format_stamps, is_stamp, parse_stamp, parse_stamps, stamps_in_names
 from tmapr.exceptions import InputError
 
 WHEN = 1_628_215_174_691_250_698
@@ -142,12 +142,12 @@ def test_stamps_that_repeat_or_go_back_are_read_as_they_are():
 @budget(max_examples=500, deadline=None, derandomize=True)
 @given(stamps=st.lists(ANY_STAMP | st.integers(0, 10**11), max_size=5))
 def test_what_is_written_is_read_back(stamps):
-    assert parse_stamps(written(np.array(stamps, dtype=np.int64)), row).tolist() == stamps
+    assert parse_stamps(format_stamps(np.array(stamps, dtype=np.int64)), row).tolist() == stamps
 
 
 def test_stamps_since_the_epoch_are_written_as_integers():
-    assert written(np.array([WHEN, WHEN + 66_000_000])) == [str(WHEN), str(WHEN + 66_000_000)]
-    assert written(np.array([0, 100_000_000])) == ["0.000000000", "0.100000000"]
+    assert format_stamps(np.array([WHEN, WHEN + 66_000_000])) == [str(WHEN), str(WHEN + 66_000_000)]
+    assert format_stamps(np.array([0, 100_000_000])) == ["0.000000000", "0.100000000"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from read_back import headings_of, positions_of, stamps_of, turned_by
 
 from tmapr.data.coordinates import tangent_plane, utm_grid
 from tmapr.data.sequence import from_arrays
@@ -94,23 +95,6 @@ def tree(whole, tmp_path):
     """A copy of it to spoil."""
     shutil.copytree(whole, tmp_path / "sthereo")
     return tmp_path / "sthereo"
-
-
-def stamps_of(sequence):
-    return np.array([frame.stamp for frame in sequence])
-
-
-def positions_of(sequence):
-    return np.array([(np.nan, np.nan) if frame.position is None else frame.position for frame in sequence])
-
-
-def headings_of(sequence):
-    return np.array([np.nan if frame.heading is None else frame.heading for frame in sequence])
-
-
-def turned_by(found, expected):
-    """The largest angle between headings, in degrees."""
-    return np.degrees(np.abs(np.angle(np.exp(1j * (found - expected)))).max())
 
 
 def test_the_drive_crosses_the_direction_west():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tmapr.data.trajectory import columns_of, read_kitti, read_stamps, read_table, read_tum
+from tmapr.data.trajectory import count_columns, read_kitti, read_stamps, read_table, read_tum
 from tmapr.exceptions import InputError
 
 WHEN = 1_628_215_174_691_250_698
@@ -80,9 +80,9 @@ def test_a_kitti_heading_is_the_direction_of_a_camera_that_drives_forward(stored
 
 
 def test_the_two_formats_differ_in_their_number_of_columns(stored):
-    assert columns_of(stored(f"# comment\n1 2 3 4 {LEVEL}\n")) == 8
-    assert columns_of(stored(" ".join("1" * 12), "poses.txt")) == 12
-    assert columns_of(stored("# nothing")) == 0
+    assert count_columns(stored(f"# comment\n1 2 3 4 {LEVEL}\n")) == 8
+    assert count_columns(stored(" ".join("1" * 12), "poses.txt")) == 12
+    assert count_columns(stored("# nothing")) == 0
 
 
 REFUSED_TUM = [

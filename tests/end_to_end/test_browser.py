@@ -13,9 +13,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from drives import retold
 from filmed import filmed_run
-from tmapr.reports.evidence import RunEvidence
-from tmapr.reports.page import page
+from tmapr.config import changed
+from tmapr.reports.page.page import render_page
+from tmapr.reports.reported import ReportedRun
 
 BROWSERS = (os.environ.get("CHROME", ""), "chromium", "chromium-browser", "google-chrome", "chrome")
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND")
@@ -102,13 +104,13 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, write_block):
-    return RunEvidence.load(filmed_run(tmp_path_factory.mktemp("home"), write_block).path)
+def run(tmp_path_factory):
+    return ReportedRun.load(filmed_run(tmp_path_factory.mktemp("home")).path)
 
 
 @pytest.fixture(scope="module")
 def report(run):
-    return written(run.folder.path / "page.html", page([run]))
+    return written(run.folder.path / "page.html", render_page([run]))
 
 
 def written(path, text):
@@ -204,10 +206,10 @@ def test_the_frame_that_is_shown_is_marked_on_both_drawings(browser, report):
 def test_a_wrong_match_that_was_accepted_is_drawn_in_the_colour_of_warnings(browser, run, tmp_path):
     drive = run.sequences[0]
     row = int(np.flatnonzero(drive.accepted)[0])
-    elsewhere = drive.candidates.values.copy()
+    elsewhere = drive.table.reference_positions.values.copy()
     elsewhere[row] += 25.0
-    misled = replace(drive, candidates=replace(drive.candidates, values=elsewhere))
-    path = written(tmp_path / "misled.html", page([replace(run, sequences=(misled,))]))
+    misled = retold(drive, reference_positions=replace(drive.table.reference_positions, values=elsewhere))
+    path = written(tmp_path / "misled.html", render_page([replace(run, sequences=(misled,))]))
     frames, _ = data_of(path)
     (wrong,) = [frame for frame in frames if frame["wrong"]]
     browser.open(path)
@@ -276,9 +278,9 @@ def test_each_key_takes_its_layer_away_and_brings_it_back(browser, report):
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_page_never_scrolls_sideways_and_every_word_of_a_figure_can_be_read(browser, run, tmp_path, width):
-    other = replace(run, experiment=run.experiment.model_copy(update={"name": "other" * 12}))
+    other = replace(run, experiment=changed(run.experiment, {"name": "other" * 12}))
     for number, runs in enumerate([[run], [run, other]]):
-        browser.open(written(tmp_path / f"{number}.html", page(runs)), width=width)
+        browser.open(written(tmp_path / f"{number}.html", render_page(runs)), width=width)
         assert browser.js("document.documentElement.scrollWidth") <= width
         sizes = browser.js(
             "[...document.querySelectorAll('.plot text')].filter((e) => e.checkVisibility()).map((text) =>"
@@ -323,20 +325,17 @@ def test_without_scripts_the_figures_and_the_sampled_frames_remain(browser, repo
 
 
 def test_a_name_cannot_become_a_script(browser, run, tmp_path):
-    figures = run.errors["test"]["night"]
-    hostile = replace(
-        run, errors={**run.errors, "test": {HOSTILE: figures}}, sequences=(replace(run.sequences[0], name=HOSTILE),)
-    )
-    browser.open(written(tmp_path / "hostile.html", page([hostile])))
+    errors = run.errors.model_copy(update={"test": {HOSTILE: run.errors.test["night"]}})
+    hostile = replace(run, errors=errors, sequences=(replace(run.sequences[0], name=HOSTILE),))
+    browser.open(written(tmp_path / "hostile.html", render_page([hostile])))
     assert browser.complaints() == []
     assert browser.js("window.harmed") is None
     assert card(browser)["titles"][0].endswith(f"of {HOSTILE}")
 
 
 def test_a_frame_without_an_image_still_has_its_card(browser, run, tmp_path):
-    nowhere = run.experiment.data.model_copy(update={"root": str(tmp_path / "nowhere")})
-    blind = replace(run, experiment=run.experiment.model_copy(update={"data": nowhere}))
-    path = written(tmp_path / "blind.html", page([blind]))
+    blind = replace(run, experiment=changed(run.experiment, {"data.root": str(tmp_path / "nowhere")}))
+    path = written(tmp_path / "blind.html", render_page([blind]))
     frames, _ = data_of(path)
     browser.open(path)
     hover(browser, ".map", frames[9]["fused"])

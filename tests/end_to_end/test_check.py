@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tmapr.artifacts.images import read_image, write_png
-from tmapr.cli.check import Part, stopping
+from tmapr.cli.check import Part, find_stops
 from tmapr.cli.main import run
 from tmapr.data.examination import examine
 from tmapr.data.sequence import from_arrays
@@ -188,7 +188,7 @@ def test_a_sequence_of_nothing_but_black_stops_a_run(home, check):
 
 def test_a_sequence_without_frames_stops_a_run():
     nothing = from_arrays("dawn", CoordinateFrame(), np.zeros(0, int), lambda row: None, np.zeros((0, 2)), np.zeros(0))
-    assert list(stopping(Part(nothing, ("test",)), examine(nothing), Image())) == ["dawn (test): holds no frame"]
+    assert list(find_stops(Part(nothing, ("test",)), examine(nothing), Image())) == ["dawn (test): holds no frame"]
 
 
 @pytest.mark.parametrize("path", ["data/dawn", "dawn.toml", "dawn.mcap", "empty.toml"])

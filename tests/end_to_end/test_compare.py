@@ -14,8 +14,8 @@ from commandline import command
 from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.percepts import Recording
 from tmapr.baselines.settings import AtLocRecipe, Baselines
-from tmapr.contest import Entry
 from tmapr.experiment import Experiment
+from tmapr.studies.contest import Entry
 
 FAST = """
 [perception]
@@ -103,7 +103,7 @@ def test_retrieval_is_the_nearest_descriptor_of_the_whole_map(said, home):
 
 def test_a_frozen_trunk_has_no_weights_of_its_own():
     given = Experiment(baselines=Baselines(atloc=AtLocRecipe(weights="resnet.pth")))
-    own, frozen = (Entry("AtLoc", "atloc", trunk).within(given, 5) for trunk in ("own", "frozen"))
+    own, frozen = (Entry("AtLoc", "atloc", trunk).configure(given, 5) for trunk in ("own", "frozen"))
     assert own.baselines == given.baselines
     assert (frozen.baselines.atloc.trunk, frozen.baselines.atloc.weights) == ("frozen", None)
     assert own.training.seed == frozen.training.seed == 5

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from commandline import command
+from made_up import write_block
 from tmapr.artifacts.percepts import Recording
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory, write_block):
+def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     write_block(home, size=30.0)
     for path in (home / "runs/block/percepts").iterdir():

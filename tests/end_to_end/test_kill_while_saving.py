@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tmapr
+from made_up import record_percepts
 from tmapr.artifacts.arrays import digest, load_arrays
 from tmapr.artifacts.atomic import write_text
 from tmapr.config import dump_toml
@@ -20,13 +21,13 @@ from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, World, record
+from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
-from tmapr.system import make_map
+from tmapr.system import System, make_map
 
 EXPERIMENT = Experiment(
     perception=Perception(encoder="own"),
-    places=Places(projection=Projection(dimension=64), mixture=Mixture(dimension=8)),
+    system=System(places=Places(projection=Projection(dimension=64), mixture=Mixture(dimension=8))),
 )
 
 # Importing and the first lesson take a second, so one process does both and forks a writer for every line it reads.
@@ -74,7 +75,7 @@ def run(tmp_path):
     """A run folder with a map and no state yet."""
     rng = np.random.default_rng(1)
     way = drive(block_loop(60.0, 30.0), 8.0, rng)
-    reference = record(World.seeded(3, dimension=16), "noon", way, CONDITIONS["noon"], rng)
+    reference = record_percepts(DescriptorField.from_seed(3, dimension=16), "noon", way, CONDITIONS["noon"], rng)
     make_map(EXPERIMENT.system, reference).save(tmp_path / "map.npz")
     write_text(tmp_path / "experiment.toml", dump_toml(EXPERIMENT))
     return tmp_path

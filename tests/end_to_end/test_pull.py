@@ -15,9 +15,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tmapr.cli.pull import pull
+from tmapr.cli.weights import pull
 from tmapr.exceptions import InputError
-from tmapr.perception.sources import published
+from tmapr.perception.sources import find_source
 
 CONTENT = bytes(range(256)) * 2000
 PULL = "from tmapr.cli.main import run; run()"
@@ -114,7 +114,7 @@ def test_on_a_terminal_consent_is_asked_for(answer, files, site, home):
 @pytest.mark.parametrize(("name", "last"), [("salad", "inspect w/"), ("anythermal", "pull anythermal --out w")])
 def test_without_a_network_the_way_by_hand_is_printed(name, last):
     printed, complaint = refusal(name, "--yes", "--out", "w", "--from", "http://127.0.0.1:1/")
-    source = published(name)
+    source = find_source(name)
     steps = [f"download {source.url}", f"copy it to w/{source.file}", f"tmapr weights {last}"]
     assert sorted(steps, key=printed.index) == steps
     assert "cannot be reached (" in complaint
@@ -126,7 +126,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(site, home):
 
 
 def test_a_mirror_must_have_what_was_published_unless_a_digest_is_given(site, home):
-    with pytest.raises(InputError, match=published("dinov2", "vits14_reg").sha256):
+    with pytest.raises(InputError, match=find_source("dinov2", "vits14_reg").sha256):
         pulled("dinov2", "--variant", "vits14_reg", "--yes", "--from", site.url)
     pulled("dinov2", "--variant", "vits14_reg", "--yes", "--from", site.url, "--sha256", sha(CONTENT))
     assert (home / "weights/dinov2_vits14_reg4_pretrain.pth").read_bytes() == CONTENT
@@ -145,7 +145,7 @@ def test_a_second_pull_downloads_nothing_and_a_later_download_must_be_the_same(s
 @pytest.mark.parametrize("option", [[], ["--remove-zip"]])
 def test_anythermal_is_unpacked_and_its_archive_kept_or_removed(option, site, home):
     with zipfile.ZipFile(buffer := io.BytesIO(), "w") as bundle:
-        for member in published("anythermal").members:
+        for member in find_source("anythermal").members:
             bundle.writestr(member, member)
     site.content = buffer.getvalue()
     said = pulled("anythermal", "--yes", "--from", site.url, *option).output

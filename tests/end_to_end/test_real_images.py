@@ -1,4 +1,4 @@
-"""What docs/results.md says of real thermal images, where they are at hand."""
+"""What docs/results/real_images.md says of real thermal images, where they are at hand."""
 
 import json
 import subprocess

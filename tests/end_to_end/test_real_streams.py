@@ -1,4 +1,4 @@
-"""What docs/results.md says of the real descriptor streams, where they are at hand."""
+"""What docs/results/classifier.md says of the real descriptor streams, where they are at hand."""
 
 import json
 import subprocess

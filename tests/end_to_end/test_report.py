@@ -6,16 +6,14 @@ import shutil
 import pytest
 
 from commandline import command
+from made_up import run_block, write_block
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory, write_block):
+def finished(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     write_block(home, size=60.0)
-    run = home / "runs/block"
-    for verb in ("map", "run"):
-        assert command(verb, home / "block.toml", "--run", run, "--quiet") == 0
-    return run
+    return run_block(home).path
 
 
 @pytest.fixture
@@ -24,45 +22,61 @@ def run(finished, tmp_path):
     return shutil.copytree(finished, tmp_path / "block")
 
 
+@pytest.fixture
+def evaluated(evaluated_once, tmp_path):
+    """The same after `tmapr evaluate`."""
+    return shutil.copytree(evaluated_once, tmp_path / "block")
+
+
+@pytest.fixture(scope="module")
+def evaluated_once(finished, tmp_path_factory):
+    run = shutil.copytree(finished, tmp_path_factory.mktemp("evaluated") / "block")
+    assert command("evaluate", run, "--quiet") == 0
+    return run
+
+
 def fused(run):
     return json.loads((run / "errors.json").read_text())["test"]["night"]["fused"]["rmse"]
 
 
 def test_a_finished_run_is_evaluated_and_its_page_is_where_the_command_says(run, capsys):
-    assert not (run / "errors.json").exists()
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     assert command("report", run) == 0
     assert capsys.readouterr().out == f"{run / 'report/index.html'}\n"
-    assert f"RMSE {fused(run):.2f} m" in (run / "report/index.html").read_text()
+    page = run / "report/index.html"
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file() and path != page} == before
+    assert command("evaluate", run, "--quiet") == 0
+    assert f"RMSE {fused(run):.2f} m" in page.read_text()
 
 
 @pytest.mark.parametrize(
     ("form", "start"), [("markdown", "| run |"), ("latex", "\\begin{tabular}"), ("json", '{\n  "rows"')]
 )
-def test_a_table_is_printed(run, capsys, form, start):
-    assert command("report", run, "--format", form) == 0
+def test_a_table_is_printed(evaluated, capsys, form, start):
+    assert command("report", evaluated, "--format", form) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(start)
-    assert f"{fused(run):.2f}"[:-1] in printed
-    assert not (run / "report").exists()
+    assert f"{fused(evaluated):.2f}"[:-1] in printed
+    assert not (evaluated / "report").exists()
 
 
 @pytest.mark.parametrize("form", ["html", "markdown"])
-def test_out_names_the_file(run, tmp_path, capsys, form):
+def test_out_names_the_file(evaluated, tmp_path, capsys, form):
     out = tmp_path / "new/place.txt"
-    assert command("report", run, "--format", form, "--out", out) == 0
+    assert command("report", evaluated, "--format", form, "--out", out) == 0
     assert capsys.readouterr().out == f"{out}\n"
     assert "night" in out.read_text()
-    assert not (run / "report").exists()
+    assert not (evaluated / "report").exists()
 
 
-def test_a_comparison_does_not_replace_the_first_runs_own_page(run, tmp_path, capsys):
-    other = shutil.copytree(run, tmp_path / "other")
-    assert command("report", run, other) == 0
-    assert capsys.readouterr().out == f"{run / 'report/comparison.html'}\n"
-    text = (run / "report/comparison.html").read_text()
+def test_a_comparison_does_not_replace_the_first_runs_own_page(evaluated, tmp_path, capsys):
+    other = shutil.copytree(evaluated, tmp_path / "other")
+    assert command("report", evaluated, other) == 0
+    assert capsys.readouterr().out == f"{evaluated / 'report/comparison.html'}\n"
+    text = (evaluated / "report/comparison.html").read_text()
     assert text.count("<h1>") == 1
     assert "2 runs compared" in text
-    assert not (run / "report/index.html").exists()
+    assert not (evaluated / "report/index.html").exists()
 
 
 def remove(name):
@@ -103,10 +117,24 @@ def test_a_bad_run_is_refused_in_one_line_and_nothing_is_written(run, capsys, sp
     assert not (run / "errors.json").exists()
 
 
-def test_one_bad_run_of_two_leaves_an_earlier_page_as_it_was(run, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (remove("estimates/night.csv"), "night.csv: cannot be read as a table"),
+        (remove("percepts/night.npz"), "no percepts of 'night'"),
+    ],
+    ids=["estimates", "percepts"],
+)
+def test_a_run_that_was_evaluated_and_then_spoilt_is_refused_by_the_same_words(evaluated, capsys, spoil, says):
+    spoil(evaluated)
+    assert command("report", evaluated) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_one_bad_run_of_two_leaves_an_earlier_page_as_it_was(evaluated, tmp_path, capsys):
     out = tmp_path / "page.html"
     out.write_text("earlier")
-    assert command("report", run, tmp_path / "nowhere", "--out", out) == 2
+    assert command("report", evaluated, tmp_path / "nowhere", "--out", out) == 2
     assert out.read_text() == "earlier"
     assert "nowhere: no such run folder" in capsys.readouterr().err
 

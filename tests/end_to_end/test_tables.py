@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from commandline import command
+from made_up import run_block, write_block
 
 NAMES = ("localization", "fusion", "loops", "system")
 COMPARISON = {"test": {"night": [{"name": "AtLoc", "about": "ResNet-34", "seeds": 1, "rmse": 43.5, "mean": 30.25}]}}
@@ -36,13 +37,12 @@ ABLATION = {
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory, write_block):
+def finished(tmp_path_factory):
     """A run with a comparison and an ablation in it."""
     home = tmp_path_factory.mktemp("home")
     write_block(home, size=60.0)
-    run = home / "runs/block"
-    for verb in ("map", "run"):
-        assert command(verb, home / "block.toml", "--run", run, "--quiet") == 0
+    run = run_block(home).path
+    assert command("evaluate", run, "--quiet") == 0
     (run / "compare").mkdir()
     (run / "compare/comparison.json").write_text(json.dumps(COMPARISON))
     (run / "ablation.json").write_text(json.dumps(ABLATION))
@@ -60,16 +60,19 @@ def table(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
-def test_the_table_of_localization_is_of_the_errors_just_evaluated(run, capsys):
-    assert not (run / "errors.json").exists()
+def test_the_table_of_localization_is_of_the_errors_whether_they_were_evaluated_or_not(run, capsys):
     rows = table(capsys, run, "--table", "localization")["rows"]
+    evaluated = (run / "errors.json").rename(run / "kept.json")
+    assert table(capsys, run, "--table", "localization")["rows"] == rows
+    assert not (run / "errors.json").exists()
+    evaluated.rename(run / "errors.json")
     errors = json.loads((run / "errors.json").read_text())["test"]["night"]
     assert [row["rmse"] for row in rows] == [*(errors[key]["rmse"] for key in ("apr", "retrieval", "fused")), 43.5]
     assert rows[3]["method"] == "AtLoc (ResNet-34)"
     assert not (run / "report").exists()
 
 
-def test_the_table_of_fusion_is_of_the_errors_just_evaluated(run, capsys):
+def test_the_table_of_fusion_is_of_the_errors(run, capsys):
     (row,) = table(capsys, run, "--table", "fusion")["rows"]
     errors = json.loads((run / "errors.json").read_text())["test"]["night"]
     gain = 100 * (errors["apr"]["rmse"] - errors["fused"]["rmse"]) / errors["apr"]["rmse"]

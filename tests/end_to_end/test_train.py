@@ -16,7 +16,7 @@ from commandline import command
 from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.trajectory import load_estimates
-from tmapr.perception.weights import read
+from tmapr.perception.weights import read_checkpoint
 
 EXPERIMENT = """
 name = "street"
@@ -90,7 +90,7 @@ def test_the_estimates_carry_the_head_s_positions(street):
 def test_the_run_s_own_experiment_names_the_head(street):
     named = re.search(r'^apr = "(.*?)"', (street / "experiment.toml").read_text(), re.MULTILINE)[1]
     assert re.fullmatch(r"runs/street/apr/00000[12]/head\.safetensors", named)
-    assert read(street.parents[1] / named).card.apr.pooled == (7, 7)
+    assert read_checkpoint(street.parents[1] / named).card.apr.pooled == (7, 7)
 
 
 def test_a_program_that_loads_the_run_gets_positions(street):
@@ -146,7 +146,10 @@ def test_two_processes_train_by_the_same_command(copied):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("best epoch ") == 1
-    assert read(copied / "apr" / (copied / "apr/best").read_text().strip() / "head.safetensors").card.apr is not None
+    assert (
+        read_checkpoint(copied / "apr" / (copied / "apr/best").read_text().strip() / "head.safetensors").card.apr
+        is not None
+    )
 
 
 @pytest.mark.parametrize("model", ["atloc", "robustloc", "thermalloc"])

@@ -14,38 +14,28 @@ from evo.tools import file_interface
 from scipy.stats import chi2
 from sklearn.metrics import average_precision_score
 
+from made_up import run_block, thin_percepts, write_block
 from tmapr.artifacts.percepts import Recording
-from tmapr.artifacts.run import RunFolder, file_digest, load_json, save_json
-from tmapr.artifacts.trajectory import load_estimates
-from tmapr.config import load_settings
-from tmapr.evaluation.alignment import PlanarTransform, fit_planar
+from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.artifacts.trajectory import HEADER, load_estimates
+from tmapr.evaluation.alignment import PlanarTransform
 from tmapr.evaluation.assessment import assess
-from tmapr.evaluation.comparison import Standing
-from tmapr.evaluation.finished import FinishedRun
 from tmapr.evaluation.loops import RADIUS
-from tmapr.evaluation.pairing import compare_runs
-from tmapr.evaluation.ranking import by_similarity, by_system
-from tmapr.evaluation.running import map_experiment, run_experiment
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.running.evaluating import evaluate_run, read_errors
+from tmapr.running.finished import FinishedRun
+from tmapr.running.ranking import rank_by_similarity, rank_by_system
+from tmapr.studies.comparison import Standing
+from tmapr.studies.pairing import compare_runs
 from tmapr.types import CoordinateFrame, Fault
 
 
-def ran(home, folder, *overrides):
-    experiment = load_settings(Experiment, home / "block.toml", list(overrides))
-    map_experiment(experiment, folder)
-    run_experiment(experiment, folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
-def home(tmp_path_factory, write_block):
+def home(tmp_path_factory):
     """Every third frame of a block whose night lacks some true positions, freezes, and has a frame that comes late."""
     home = tmp_path_factory.mktemp("home")
     write_block(home, size=60.0)
-    for path in (home / "runs/block/percepts").iterdir():
-        whole = Recording.load(path)
-        replace(whole, truth=whole.truth[::3], known=whole.known[::3], percepts=whole.percepts[::3]).save(path)
+    thin_percepts(RunFolder(home / "runs/block"), 3)
     path = RunFolder(home / "runs/block").percepts("night")
     night = Recording.load(path)
     truth = night.truth.copy()
@@ -59,13 +49,28 @@ def home(tmp_path_factory, write_block):
 
 @pytest.fixture(scope="module")
 def folder(home):
-    return ran(home, RunFolder(home / "runs/block"))
+    return run_block(home)
+
+
+def evaluated(folder, align="none"):
+    """errors.json as another program reads it."""
+    evaluate_run(FinishedRun.load(folder), align).save(folder.errors)
+    return json.loads(folder.errors.read_text())
+
+
+def restated(folder, **changes):
+    """The run with another provenance."""
+    stated = json.loads(folder.provenance.read_text())
+    folder.provenance.write_text(json.dumps(stated | changes))
+
+
+def compared(a, b):
+    return compare_runs(FinishedRun.load(a), FinishedRun.load(b))
 
 
 @pytest.fixture(scope="module")
 def night(folder):
-    assess(folder)
-    return load_json(folder.errors)["test"]["night"]
+    return evaluated(folder)["test"]["night"]
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +120,11 @@ def test_the_heading_error_is_that_of_the_pose_head_against_the_way_travelled(ni
 
 
 def test_a_fit_turns_the_headings_too(copy, night):
-    turned = assess(copy, lambda source, target: PlanarTransform(0.5, np.zeros(2)))["test"]["night"]
-    assert turned["heading"]["median_deg"] == pytest.approx(np.degrees(0.5), abs=2 * night["heading"]["p95_deg"])
-    assert turned["heading"]["median_deg"] > 2 * night["heading"]["median_deg"]
+    run = FinishedRun.load(copy)
+    timings = run.provenance.sequences["night"]
+    turned = assess(run.trial("night"), timings, None, None, lambda source, target: PlanarTransform(0.5, np.zeros(2)))
+    assert turned.heading.median_deg == pytest.approx(np.degrees(0.5), abs=2 * night["heading"]["p95_deg"])
+    assert turned.heading.median_deg > 2 * night["heading"]["median_deg"]
 
 
 def evos(folder, recording):
@@ -148,7 +155,7 @@ def test_ape_and_rpe_of_our_own_trajectory_file_are_those_of_evo(folder, night, 
 
 
 def test_an_alignment_is_written_beside_the_errors_it_made(copy, night):
-    errors = assess(copy, fit_planar)
+    errors = evaluated(copy, "planar")
     found = errors["test"]["night"]
     assert (errors["alignment"], found["ape"]["alignment"]) == ("planar", "planar")
     assert found["ape"]["rmse"] < night["ape"]["rmse"]
@@ -160,7 +167,7 @@ def test_a_way_too_short_for_ten_metres_has_a_count_of_none(copy):
     recording = Recording.load(path)
     few = np.arange(len(recording)) < 4
     replace(recording, truth=np.where(few[:, None], recording.truth, np.nan), known=few).save(path)
-    found = assess(copy)["test"]["night"]["rpe"]
+    found = evaluated(copy)["test"]["night"]["rpe"]
     assert found[0]["pairs"] == 3
     assert found[1] == {"delta": 10.0, "unit": "metres", "all_pairs": False, "alignment": "none", "pairs": 0}
 
@@ -189,9 +196,10 @@ def test_innovations_are_those_of_the_accepted_corrections(night, material):
 
 
 def test_estimates_without_innovations_have_no_nis(copy):
-    lines = [line.rsplit(",", 1)[0] for line in copy.estimates("night").read_text().splitlines()]
+    at = HEADER.split(",").index("nis")
+    lines = [",".join(line.split(",")[:at]) for line in copy.estimates("night").read_text().splitlines()]
     copy.estimates("night").write_text("\n".join(lines) + "\n")
-    assert assess(copy)["test"]["night"]["nis"] is None
+    assert evaluated(copy)["test"]["night"]["nis"] is None
 
 
 def test_average_precision_of_the_run_is_that_of_scikit_learn(night, material):
@@ -225,38 +233,38 @@ def test_recall_at_one_is_the_share_of_opportunities_whose_first_candidate_is_ri
 def test_the_systems_ranking_is_that_of_its_own_search(folder, material):
     table, recording = material
     run = FinishedRun.load(folder)
-    ranking = by_system(run)
+    ranking = rank_by_system(run)
     rows = [row for row in np.flatnonzero(table.references.known) if row % 7 == 0]
     for row in rows:
         ranked = ranking(recording.percepts[row])
         np.testing.assert_array_equal(ranked[0], table.reference_positions.values[row])
         assert len(ranked) == 10
     assert any(
-        not np.array_equal(ranking(p), by_similarity(run.environment.memory)(p)) for p in recording.percepts[:40]
+        not np.array_equal(ranking(p), rank_by_similarity(run.environment.memory)(p)) for p in recording.percepts[:40]
     )
 
 
 def test_a_global_search_ranks_by_similarity_alone(home, material, tmp_path):
     shutil.copytree(home / "runs/block/percepts", tmp_path / "run/percepts")
-    run = FinishedRun.load(ran(home, RunFolder(tmp_path / "run"), "retrieval.mode=global"))
+    run = FinishedRun.load(run_block(home, "retrieval.mode=global", folder=RunFolder(tmp_path / "run")))
     for percept in material[1].percepts[:30:3]:
-        np.testing.assert_array_equal(by_system(run)(percept), by_similarity(run.environment.memory)(percept))
+        np.testing.assert_array_equal(rank_by_system(run)(percept), rank_by_similarity(run.environment.memory)(percept))
 
 
 @pytest.mark.parametrize("reason", ["labels", "state"])
 def test_a_state_that_did_not_make_the_estimates_ranks_nothing(copy, reason, night):
     if reason == "labels":
-        save_json(copy.provenance, load_json(copy.provenance) | {"labels": "fused"})
+        restated(copy, labels="fused")
     else:
         copy.state.unlink()
-    loops = assess(copy)["test"]["night"]["loops"]
+    loops = evaluated(copy)["test"]["night"]["loops"]
     assert loops["recall_at"] is None
     assert loops["global_recall_at"] == night["loops"]["global_recall_at"]
 
 
 def test_without_retrieval_there_is_nothing_to_rank_or_to_score(home, tmp_path):
     shutil.copytree(home / "runs/block/percepts", tmp_path / "run/percepts")
-    found = assess(ran(home, RunFolder(tmp_path / "run"), "retrieval.mode=off"))["test"]["night"]
+    found = evaluated(run_block(home, "retrieval.mode=off", folder=RunFolder(tmp_path / "run")))["test"]["night"]
     loops = found["loops"]
     assert loops["recall_at"] is loops["average_precision"] is loops["best_f1"] is loops["f1_interval"] is None
     assert loops["recall_at_full_precision"] == 0.0
@@ -268,7 +276,7 @@ def test_off_the_map_no_recall_is_claimed(copy):
     path = copy.percepts("night")
     recording = Recording.load(path)
     replace(recording, truth=recording.truth + 5000.0).save(path)
-    loops = assess(copy)["test"]["night"]["loops"]
+    loops = evaluated(copy)["test"]["night"]["loops"]
     names = ["recall", "average_precision", "recall_at_full_precision", "decision_recall_at_full_precision"]
     names += ["best_f1", "best_f1_threshold", "recall_at", "global_recall_at", "f1_interval"]
     assert [name for name in names if loops[name] is not None] == []
@@ -285,8 +293,8 @@ def worse(copy, material):
             for axis, true in zip("xy", recording.truth[number].tolist(), strict=True):
                 row[axis] = repr(true + 1.5 * (float(row[axis]) - true))
         row["status"] = "lost" if number % 5 == 0 else "localized"
-        if row["similarity"] and number % 3 == 0:
-            row["similarity"] = "0.1"
+        if row["first_similarity"] and number % 3 == 0:
+            row["first_similarity"] = "0.1"
     with copy.estimates("night").open("w", newline="") as stream:
         table = csv.DictWriter(stream, rows[0])
         table.writeheader()
@@ -295,7 +303,7 @@ def worse(copy, material):
 
 
 def test_a_run_that_is_worse_everywhere_is_told_so_and_the_other_better(folder, worse):
-    (there,), (back,) = compare_runs(folder, worse), compare_runs(worse, folder)
+    (there,), (back,) = compared(folder, worse), compared(worse, folder)
     names = ["RMSE m", "mean m", "RMSE m, all", "F1, all"]
     assert [measure.name for measure in there.measures] == [measure.name for measure in back.measures] == names
     assert {measure.standing for measure in there.measures} == {Standing.BETTER}
@@ -308,14 +316,14 @@ def test_a_run_that_is_worse_everywhere_is_told_so_and_the_other_better(folder, 
 
 
 def test_a_run_is_not_told_apart_from_itself(folder, copy):
-    (found,) = compare_runs(folder, copy)
+    (found,) = compared(folder, copy)
     assert {measure.standing for measure in found.measures} == {Standing.UNDECIDED}
     assert found.refusal is None
 
 
 def test_errors_are_compared_on_the_frames_that_both_localize(folder, worse, material):
     table, recording = material
-    (found,) = compare_runs(folder, worse)
+    (found,) = compared(folder, worse)
     localized = np.array([status == "localized" for status in table.statuses])
     both = recording.known & localized & (np.arange(len(recording)) % 5 != 0)
     assert 0 < both.sum() < (recording.known & localized).sum() < recording.known.sum()
@@ -341,7 +349,7 @@ def test_a_sequence_that_is_not_the_same_is_left_out_with_a_line(folder, copy, w
     if what == "true positions":
         recording = replace(recording, truth=recording.truth + 0.1)
     recording.save(path)
-    (found,) = compare_runs(folder, copy)
+    (found,) = compared(folder, copy)
     assert found.measures == ()
     assert found.refusal == f"night: left out, its {what} are not the same in both runs"
 
@@ -349,10 +357,107 @@ def test_a_sequence_that_is_not_the_same_is_left_out_with_a_line(folder, copy, w
 def test_runs_on_other_sequences_are_refused(folder, copy):
     text = copy.experiment.read_text().replace('test = ["night"]', 'test = ["evening"]')
     copy.experiment.write_text(text)
-    save_json(copy.provenance, load_json(copy.provenance) | {"experiment_sha256": file_digest(copy.experiment)})
+    restated(copy, experiment_sha256=file_digest(copy.experiment))
     with pytest.raises(InputError, match=r"was tested on evening, .* on night; only runs on the same sequences"):
-        compare_runs(folder, copy)
+        compared(folder, copy)
 
 
 def test_the_file_says_what_the_function_returns(copy):
-    assert json.loads(json.dumps(assess(copy))) == load_json(copy.errors)
+    errors = evaluate_run(FinishedRun.load(copy))
+    errors.save(copy.errors)
+    assert read_errors(FinishedRun.load(copy)) == errors
+
+
+def test_errors_of_these_estimates_are_read_and_not_made_again(copy):
+    evaluated(copy)
+    text = copy.errors.read_text().replace('"frames": ', '"frames": 9')
+    copy.errors.write_text(text)
+    assert str(read_errors(FinishedRun.load(copy)).test["night"].frames).startswith("9")
+    assert copy.errors.read_text() == text
+
+
+@pytest.mark.parametrize("what", ["missing", "estimates", "truth", "run", "of an earlier version"])
+def test_errors_of_anything_else_are_evaluated_in_memory_and_nothing_is_written(copy, what):
+    evaluated(copy)
+    text = copy.errors.read_text().replace('"frames": ', '"frames": 9')
+    copy.errors.write_text(text)
+    if what == "missing":
+        copy.errors.unlink()
+    if what == "estimates":
+        copy.estimates("night").write_bytes(copy.estimates("night").read_bytes().replace(b"\n", b"\r\n"))
+    if what == "truth":
+        recording = Recording.load(copy.percepts("night"))
+        replace(recording, truth=recording.truth + 1.0).save(copy.percepts("night"))
+    if what == "run":
+        restated(copy, numpy="another")
+    if what == "of an earlier version":
+        stated = json.loads(text)
+        copy.errors.write_text(json.dumps({key: stated[key] for key in stated if key != "evaluated_sha256"}))
+    before = copy.errors.read_text() if copy.errors.exists() else None
+    run = FinishedRun.load(copy)
+    assert read_errors(run).test["night"].frames == len(run.trial("night").recording)
+    assert (copy.errors.read_text() if copy.errors.exists() else None) == before
+
+
+def test_errors_that_are_evaluated_again_keep_their_alignment(copy):
+    evaluated(copy, "planar")
+    restated(copy, numpy="another")
+    assert read_errors(FinishedRun.load(copy)).alignment == "planar"
+
+
+def test_retrieval_and_loops_are_about_the_candidate_that_ranked_first_and_not_the_judged_one(copy, night):
+    with copy.estimates("night").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        if row["reference"]:
+            row |= {"ref_x": "9e5", "ref_y": "9e5", "similarity": "-1.0"}
+    with copy.estimates("night").open("w", newline="") as stream:
+        table = csv.DictWriter(stream, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    found = evaluated(copy)["test"]["night"]
+    assert (found["retrieval"], found["loops"]) == (night["retrieval"], night["loops"])
+
+
+def without_first(folder):
+    """The estimates as an earlier version wrote them."""
+    at = HEADER.split(",").index("first_reference")
+    lines = [",".join(line.split(",")[:at]) for line in folder.estimates("night").read_text().splitlines()]
+    folder.estimates("night").write_text("\n".join(lines) + "\n")
+
+
+def test_where_one_candidate_is_judged_it_is_the_first_in_tables_of_earlier_versions(copy, night):
+    without_first(copy)
+    found = evaluated(copy)["test"]["night"]
+    assert (found["retrieval"], found["loops"]) == (night["retrieval"], night["loops"])
+
+
+def test_tables_that_do_not_tell_the_first_of_several_candidates_are_refused(home, tmp_path):
+    shutil.copytree(home / "runs/block/percepts", tmp_path / "run/percepts")
+    folder = run_block(home, "retrieval.candidates=8", folder=RunFolder(tmp_path / "run"))
+    without_first(folder)
+    with pytest.raises(InputError, match="did not write which candidate came first; run again"):
+        evaluated(folder)
+
+
+def test_a_provenance_that_is_none_is_refused_by_its_place(copy):
+    restated(copy, sequences=3)
+    with pytest.raises(InputError, match=r"provenance.json: sequences: .*; make it anew with `tmapr run"):
+        FinishedRun.load(copy)
+
+
+def test_where_a_later_candidate_is_accepted_the_first_one_is_still_what_retrieval_is_judged_by(home, tmp_path):
+    shutil.copytree(home / "runs/block/percepts", tmp_path / "run/percepts")
+    settings = ("retrieval.candidates=8", "gating.odds.bias=10.0", "gating.max_innovation=5.0")
+    folder = run_block(home, *settings, folder=RunFolder(tmp_path / "run"))
+    run = FinishedRun.load(folder)
+    trial, rank = run.trial("night"), rank_by_system(run)
+    table, recording = trial.table, trial.recording
+    searched = np.flatnonzero(table.first.references.known)
+    accepted = np.array([reason == "accepted" for reason in table.reasons])
+    later = accepted & (table.references.values != table.first.references.values)
+    assert 0 < later.sum() < accepted.sum()
+    for row in searched[::5]:
+        np.testing.assert_array_equal(rank(recording.percepts[row])[0], table.first.positions.values[row])
+    errors = distances(table.first.positions.values, recording)
+    assert evaluated(folder)["test"]["night"]["retrieval"]["max"] == pytest.approx(np.nanmax(errors))

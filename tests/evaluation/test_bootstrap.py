@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy.signal import lfilter
-from scipy.stats import binomtest, bootstrap
+from scipy.stats import bootstrap
 
-from tmapr.evaluation.bootstrap import Interval, block_resamples, interval, paired_difference, wilson
+from tmapr.evaluation.bootstrap import Interval, block_resamples, interval, paired_difference
 
 
 def mean_of(values):
@@ -133,15 +133,3 @@ def test_a_pair_is_left_out_where_either_is_undefined():
 @pytest.mark.parametrize(("value", "excluded"), [(0.9, True), (1.0, False), (1.5, False), (2.0, False), (2.1, True)])
 def test_an_interval_contains_its_ends(value, excluded):
     assert Interval(1.0, 2.0).excludes(value) is excluded
-
-
-@pytest.mark.parametrize(("successes", "trials"), [(28, 29), (0, 5), (5, 5), (3, 7)])
-def test_wilsons_interval_is_scipys(successes, trials):
-    theirs = binomtest(successes, trials).proportion_ci(method="wilson")
-    ours = wilson(successes, trials)
-    np.testing.assert_allclose([ours.low, ours.high], [theirs.low, theirs.high], atol=1e-12)
-
-
-def test_a_share_of_nothing_has_no_interval():
-    with pytest.raises(ValueError, match="0 of 0"):
-        wilson(0, 0)

@@ -7,15 +7,15 @@ from scipy.stats import chi2
 from tmapr.evaluation.errors import (
     JUMP_TOLERANCE,
     SPEED_TOLERANCE,
-    ErrorSummary,
-    HeadingSummary,
-    InnovationSummary,
-    Timing,
-    consistency,
     count_jumps,
     heading_errors,
+    measure_consistency,
     position_errors,
     reference_speed,
+    summarize_durations,
+    summarize_errors,
+    summarize_headings,
+    summarize_innovations,
     true_headings,
 )
 from tmapr.exceptions import InputError
@@ -39,7 +39,7 @@ def test_an_error_is_the_distance_to_the_truth():
 
 
 def test_a_summary_holds_rmse_mean_and_percentiles():
-    found = ErrorSummary.of(np.array([*np.arange(100.0), 1000.0]))
+    found = summarize_errors(np.array([*np.arange(100.0), 1000.0]))
     assert (found.rmse, found.mean) == pytest.approx((np.sqrt((328350 + 1e6) / 101), 5950 / 101))
     assert (found.median, found.p75, found.p95, found.p99, found.max) == (50.0, 75.0, 95.0, 99.0, 1000.0)
 
@@ -63,7 +63,7 @@ def test_opposite_headings_are_half_a_turn_apart():
 
 
 def test_heading_errors_are_told_in_degrees():
-    found = HeadingSummary.of(np.deg2rad(np.array([0.0, 0.0, 3.0, 5.0])))
+    found = summarize_headings(np.deg2rad(np.array([0.0, 0.0, 3.0, 5.0])))
     assert (found.frames, found.mean_deg, found.median_deg) == (4, pytest.approx(2.0), pytest.approx(1.5))
     assert (found.rmse_deg, found.p95_deg) == pytest.approx((np.sqrt(34 / 4), 4.7))
 
@@ -86,12 +86,12 @@ def test_half_a_metre_is_motion_enough_for_a_heading():
 
 def test_innovations_are_counted_inside_the_95_percent_bound():
     edge = chi2.ppf(0.95, df=2)
-    found = InnovationSummary.of(np.array([edge * 0.999, edge * 1.001, 0.0, 1.0]))
+    found = summarize_innovations(np.array([edge * 0.999, edge * 1.001, 0.0, 1.0]))
     assert (found.inside95, found.count) == (0.75, 4)
     assert found.mean == pytest.approx((2 * edge + 1.0) / 4)
 
 
-@pytest.mark.parametrize("condense", [ErrorSummary.of, HeadingSummary.of, InnovationSummary.of, Timing.of])
+@pytest.mark.parametrize("condense", [summarize_errors, summarize_headings, summarize_innovations, summarize_durations])
 @pytest.mark.parametrize(("values", "message"), [([], "must not be empty"), ([1.0, np.nan], "must be finite, got nan")])
 def test_nothing_and_non_numbers_are_refused(condense, values, message):
     with pytest.raises(ValueError, match=message):
@@ -99,7 +99,7 @@ def test_nothing_and_non_numbers_are_refused(condense, values, message):
 
 
 def test_timing_is_given_in_milliseconds():
-    timing = Timing.of(np.arange(101) / 1000)
+    timing = summarize_durations(np.arange(101) / 1000)
     assert (timing.p50, timing.p95, timing.max) == pytest.approx((50.0, 95.0, 100.0))
 
 
@@ -149,14 +149,14 @@ def test_fewer_than_two_frames_cannot_jump(frames):
 def test_nees_weighs_an_error_by_its_covariance():
     covariances = np.array([np.diag([4.0, 1.0]), [[2.0, 1.0], [1.0, 2.0]]])
     # 2²/4 + 2²/1 = 5; the inverse of the second is [[2, −1], [−1, 2]]/3, so (2 + 18 + 6)/3 = 26/3.
-    found = consistency(np.array([[2.0, 2.0], [1.0, -3.0]]), covariances)
+    found = measure_consistency(np.array([[2.0, 2.0], [1.0, -3.0]]), covariances)
     assert found.mean == pytest.approx((5 + 26 / 3) / 2)
 
 
 def test_coverage_counts_the_frames_inside_the_95_percent_ellipse():
     edge = np.sqrt(chi2.ppf(0.95, df=2))
     errors = np.array([[edge * 0.999, 0.0], [0.0, edge * 1.001], [0.0, 0.0], [0.0, -edge * 0.999]])
-    assert consistency(errors, np.tile(np.eye(2), (4, 1, 1))).coverage95 == 0.75
+    assert measure_consistency(errors, np.tile(np.eye(2), (4, 1, 1))).coverage95 == 0.75
 
 
 def test_an_honest_covariance_has_nees_two_and_covers_95_percent():
@@ -164,7 +164,7 @@ def test_an_honest_covariance_has_nees_two_and_covers_95_percent():
     roots = rng.normal(size=(20_000, 2, 2))
     covariances = roots @ roots.swapaxes(1, 2) + 0.1 * np.eye(2)
     errors = np.einsum("nij,nj->ni", np.linalg.cholesky(covariances), rng.normal(size=(20_000, 2)))
-    found = consistency(errors, covariances)
+    found = measure_consistency(errors, covariances)
     # Four standard errors: NEES has variance 4, coverage .95 · .05.
     assert found.mean == pytest.approx(2.0, abs=4 * 2 / np.sqrt(20_000))
     assert found.coverage95 == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / 20_000))
@@ -173,9 +173,9 @@ def test_an_honest_covariance_has_nees_two_and_covers_95_percent():
 @pytest.mark.parametrize("covariance", [np.zeros((2, 2)), np.diag([1.0, -1.0]), np.ones((2, 2)) * np.nan])
 def test_a_covariance_that_is_not_positive_definite_is_refused_by_its_frame(covariance):
     with pytest.raises(ValueError, match="frame 1 has"):
-        consistency(np.zeros((2, 2)), np.stack([np.eye(2), covariance]))
+        measure_consistency(np.zeros((2, 2)), np.stack([np.eye(2), covariance]))
 
 
 def test_consistency_of_nothing_is_refused():
     with pytest.raises(ValueError, match="must not be empty"):
-        consistency(np.zeros((0, 2)), np.zeros((0, 2, 2)))
+        measure_consistency(np.zeros((0, 2)), np.zeros((0, 2, 2)))

@@ -1,19 +1,12 @@
-"""Loop scores against scikit-learn, opportunities against SciPy's tree and a plain double loop."""
+"""Loop scores against scikit-learn, opportunities against SciPy's tree."""
 
 import numpy as np
 import pytest
 from scipy.spatial import KDTree
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from tmapr.evaluation.loops import (
-    RADIUS,
-    SEPARATION,
-    LoopScores,
-    correct_candidates,
-    opportunities,
-    recall_at_one,
-    score_loops,
-)
+from tmapr.artifacts.documents.runs import LoopScores
+from tmapr.evaluation.loops import RADIUS, correct_candidates, opportunities, score_loops
 
 THRESHOLD = 0.6
 
@@ -64,7 +57,7 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(queries):
 def test_a_similarity_on_the_threshold_is_accepted():
     yes = np.array([True])
     scores = score_loops(np.array([0.6]), found=yes, correct=yes, opportunity=yes, threshold=0.6)
-    assert scores == LoopScores(1.0, 1.0, 1.0, 1.0, accepted=1, queries=1)
+    assert scores == LoopScores(precision=1.0, recall=1.0, f1=1.0, decision_recall=1.0, accepted=1, queries=1)
 
 
 def test_a_query_without_a_candidate_counts_as_a_missed_opportunity():
@@ -72,16 +65,31 @@ def test_a_query_without_a_candidate_counts_as_a_missed_opportunity():
     scores = score_loops(
         np.array([0.9, np.nan]), found=np.array([True, False]), correct=yes, opportunity=yes, threshold=0.5
     )
-    assert scores == LoopScores(1.0, 0.5, 2 / 3, 1.0, accepted=1, queries=2)
+    assert scores == LoopScores(precision=1.0, recall=0.5, f1=2 / 3, decision_recall=1.0, accepted=1, queries=2)
 
 
 @pytest.mark.parametrize(
     ("similarity", "correct", "opportunity", "expected"),
     [
-        ([], [], [], LoopScores(None, None, None, None, 0, 0)),
-        ([0.1], [True], [True], LoopScores(None, 0.0, None, 0.0, 0, 1)),
-        ([0.9], [False], [False], LoopScores(0.0, None, None, None, 1, 1)),
-        ([0.9], [False], [True], LoopScores(0.0, 0.0, 0.0, None, 1, 1)),
+        ([], [], [], LoopScores(precision=None, recall=None, f1=None, decision_recall=None, accepted=0, queries=0)),
+        (
+            [0.1],
+            [True],
+            [True],
+            LoopScores(precision=None, recall=0.0, f1=None, decision_recall=0.0, accepted=0, queries=1),
+        ),
+        (
+            [0.9],
+            [False],
+            [False],
+            LoopScores(precision=0.0, recall=None, f1=None, decision_recall=None, accepted=1, queries=1),
+        ),
+        (
+            [0.9],
+            [False],
+            [True],
+            LoopScores(precision=0.0, recall=0.0, f1=0.0, decision_recall=None, accepted=1, queries=1),
+        ),
     ],
 )
 def test_a_ratio_over_nothing_is_none(similarity, correct, opportunity, expected):
@@ -98,16 +106,7 @@ def test_a_ratio_over_nothing_is_none(similarity, correct, opportunity, expected
 def test_a_correct_candidate_without_an_opportunity_is_refused():
     correct, opportunity = np.array([True, True]), np.array([True, False])
     with pytest.raises(ValueError, match="query 1 has a correct candidate but no opportunity"):
-        recall_at_one(correct, opportunity)
-
-
-def test_recall_at_one_is_the_recall_when_everything_is_accepted(queries):
-    everything = queries | {"threshold": -1.0, "found": np.ones(400, dtype=bool)}
-    assert recall_at_one(queries["correct"], queries["opportunity"]) == score_loops(**everything).recall
-
-
-def test_recall_at_one_without_opportunities_is_none():
-    assert recall_at_one(np.array([False]), np.array([False])) is None
+        score_loops(np.ones(2), found=correct, correct=correct, opportunity=opportunity, threshold=0.5)
 
 
 def test_a_candidate_on_the_radius_is_correct_and_none_is_not():
@@ -124,23 +123,6 @@ def test_opportunities_are_those_of_a_tree():
     np.testing.assert_array_equal(found, nearest <= RADIUS)
 
 
-@pytest.mark.parametrize("excluded", [None, 1, 2, SEPARATION])
-def test_opportunities_within_a_sequence_are_those_of_a_double_loop(excluded):
-    # A lap of 300 frames and a bit more than a second one, beside the first on half of its way.
-    angle = np.linspace(0, 2.3 * 2 * np.pi, 690)
-    radius = 100 + np.where(angle > 3 * np.pi, 30.0, 0.0)
-    track = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-    near = np.linalg.norm(track[:, None] - track, axis=2) <= RADIUS
-    frames = np.arange(len(track))
-    allowed = np.abs(frames[:, None] - frames) >= (excluded or 0)
-    np.testing.assert_array_equal(opportunities(track, track, excluded=excluded), (near & allowed).any(axis=1))
-
-
-def test_the_first_reference_outside_the_exclusion_counts():
-    here = np.zeros((3, 2))
-    assert opportunities(here, here, excluded=2).tolist() == [True, False, True]
-
-
 def test_a_correct_candidate_always_has_an_opportunity_even_on_the_radius():
     rng = np.random.default_rng(2)
     angle = rng.uniform(0, 2 * np.pi, 2000)
@@ -154,8 +136,3 @@ def test_a_correct_candidate_always_has_an_opportunity_even_on_the_radius():
 
 def test_without_references_there_is_no_opportunity():
     assert not opportunities(np.zeros((3, 2)), np.zeros((0, 2))).any()
-
-
-def test_an_exclusion_needs_the_sequence_itself_as_reference():
-    with pytest.raises(ValueError, match="got 3 and 2"):
-        opportunities(np.zeros((3, 2)), np.zeros((2, 2)), excluded=SEPARATION)

@@ -208,7 +208,7 @@ def test_the_normalised_innovation_is_that_of_an_independent_filter(fusion, rng)
     variance = max(fusion.correction_variance / confidence, fusion.min_correction_variance)
     spread = belief.covariance[:2, :2] + variance * np.eye(2)
     expected = mahalanobis(position, belief.position, np.linalg.inv(spread)) ** 2
-    assert fusion.normalised_innovation(belief, position, confidence) == pytest.approx(expected, rel=1e-12)
+    assert fusion.nis(belief, position, confidence) == pytest.approx(expected, rel=1e-12)
 
 
 def test_an_honest_filter_is_as_surprised_as_it_says(rng):
@@ -217,7 +217,7 @@ def test_an_honest_filter_is_as_surprised_as_it_says(rng):
     for tenth in range(1, 3000):
         belief = fusion.predict(belief, tenth * SECOND // 10)
         seen = truth + rng.normal(0.0, 2.0, size=2)
-        surprises.append(fusion.normalised_innovation(belief, seen, 1.0))
+        surprises.append(fusion.nis(belief, seen, 1.0))
         belief = fusion.correct_reference(belief, seen, 1.0)
     # The camera stands still, so the filter, which expects it to move, is never surprised more than it says: NIS ≤ 2.
     assert 1.2 < np.mean(surprises) < 2.1

@@ -9,7 +9,7 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from tmapr.gating import Gating, History, Odds, Quality, Sighting
-from tmapr.types import CHI2_95, NANOSECONDS, Belief, Candidate, Percept, Reason
+from tmapr.types import CHI2_95, NANOSECONDS, Belief, Candidate, Percept, Reason, Recognition
 
 NOW = 1_628_847_484_000_000_000
 HERE = np.zeros(2)
@@ -59,7 +59,7 @@ def dissent(metres, dissenters, *, last=-100.0, **where):
 
 
 def reason(judges, given, apr, history=FRESH, leverage=None):
-    return judges.judge(given, percept(apr), believed(), history, leverage)[1].reason
+    return judges.judge(Recognition(given, leverage), percept(apr), believed(), history)[1].reason
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_by_default_no_leverage_is_too_high():
 
 def test_the_first_accepted_of_several_wins():
     given = (candidate(50.0), candidate(3.0, reference=7), candidate(1.0, reference=8))
-    chosen, verdict = GATES.judge(given, percept(), believed(), FRESH)
+    chosen, verdict = GATES.judge(Recognition(given), percept(), believed(), FRESH)
     assert (chosen.reference, verdict.reason) == (7, Reason.ACCEPTED)
 
 
 def test_where_none_is_accepted_the_first_gives_the_reason():
     given = (candidate(50.0, reference=7), candidate(1.0, similarity=0.1))
-    chosen, verdict = GATES.judge(given, percept(), believed(), FRESH)
+    chosen, verdict = GATES.judge(Recognition(given), percept(), believed(), FRESH)
     assert (chosen.reference, verdict.reason) == (7, Reason.FAR_FROM_APR)
 
 
@@ -172,17 +172,17 @@ def test_where_none_is_accepted_the_first_gives_the_reason():
     ],
 )
 def test_the_confidence_follows_equation_6(metres, similarity, confidence):
-    _, verdict = GATES.judge((candidate(metres, similarity=similarity),), percept(), believed(), FRESH)
+    _, verdict = GATES.judge(Recognition((candidate(metres, similarity=similarity),)), percept(), believed(), FRESH)
     assert verdict.confidence == pytest.approx(confidence, rel=1e-12)
 
 
 def test_the_innovation_is_the_distance_to_the_apr_position():
-    _, verdict = GATES.judge((candidate(5.0),), percept(-3.0), believed(100.0), FRESH)
+    _, verdict = GATES.judge(Recognition((candidate(5.0),)), percept(-3.0), believed(100.0), FRESH)
     assert verdict.innovation == 8.0
 
 
 def test_without_an_apr_position_the_innovation_is_the_distance_to_the_belief():
-    _, verdict = GATES.judge((candidate(5.0),), percept(None), believed(-3.0), FRESH)
+    _, verdict = GATES.judge(Recognition((candidate(5.0),)), percept(None), believed(-3.0), FRESH)
     assert verdict.innovation == 8.0
 
 
@@ -190,22 +190,25 @@ def test_without_an_apr_position_the_innovation_is_the_distance_to_the_belief():
 @pytest.mark.parametrize(("beyond", "expected"), [(-0.01, Reason.ACCEPTED), (0.01, Reason.FAR_FROM_BELIEF)])
 def test_without_an_apr_position_the_gate_is_as_much_wider_as_the_belief(semi_axis, beyond, expected):
     given = candidate(INNOVATION + semi_axis + beyond)
-    assert GATES.judge((given,), percept(None), believed(semi_axis=semi_axis), FRESH)[1].reason is expected
+    assert GATES.judge(Recognition((given,)), percept(None), believed(semi_axis=semi_axis), FRESH)[1].reason is expected
 
 
 def test_with_an_apr_position_the_belief_does_not_widen_the_gate():
-    _, verdict = GATES.judge((candidate(20.01),), percept(), believed(semi_axis=300.0), FRESH)
+    _, verdict = GATES.judge(Recognition((candidate(20.01),)), percept(), believed(semi_axis=300.0), FRESH)
     assert verdict.reason is Reason.FAR_FROM_APR
 
 
 @pytest.mark.parametrize("rejected", [(candidate(50.0),), (candidate(5.0, similarity=0.1),)])
 def test_what_is_rejected_has_no_confidence(rejected):
-    assert GATES.judge(rejected, percept(), believed(), FRESH)[1].confidence is None
+    assert GATES.judge(Recognition(rejected), percept(), believed(), FRESH)[1].confidence is None
 
 
 def test_a_similarity_below_zero_gives_no_confidence():
     lenient = gates(min_similarity=-1.0)
-    assert lenient.judge((candidate(0.0, similarity=-0.5),), percept(), believed(), FRESH)[1].confidence == 0.0
+    assert (
+        lenient.judge(Recognition((candidate(0.0, similarity=-0.5),)), percept(), believed(), FRESH)[1].confidence
+        == 0.0
+    )
 
 
 def streamed(judges, frames, history=FRESH):
@@ -214,7 +217,7 @@ def streamed(judges, frames, history=FRESH):
     for index, (metres, apr) in enumerate(frames):
         belief = believed(stamp=NOW + index * NANOSECONDS // 10)
         given = () if metres is None else (candidate(metres),)
-        chosen, verdict = judges.judge(given, percept(apr), belief, history)
+        chosen, verdict = judges.judge(Recognition(given), percept(apr), belief, history)
         history = judges.remember(history, chosen, percept(apr), belief, verdict)
         reasons.append(verdict.reason)
     return reasons
@@ -293,13 +296,13 @@ def test_no_stream_can_lock_the_gates(stream):
 @pytest.mark.parametrize(("apr", "kept"), [(0.0, True), (53.9, True), (54.1, False)])
 def test_a_pose_is_believed_up_to_its_limit_beyond_the_beliefs_ellipse(apr, kept):
     gates = Gating(max_apr_error=50.0)
-    admitted = gates.admit(percept(apr), believed(), FRESH, ())
+    admitted = gates.admit(percept(apr), believed(), FRESH, Recognition())
     assert (admitted.position is not None) is kept
 
 
 def test_a_percept_without_a_pose_is_admitted_as_it_is():
     given = percept(None)
-    assert GATES.admit(given, believed(), FRESH, ()) is given
+    assert GATES.admit(given, believed(), FRESH, Recognition()) is given
 
 
 @pytest.mark.parametrize(
@@ -316,11 +319,11 @@ def test_a_percept_without_a_pose_is_admitted_as_it_is():
 )
 def test_a_pose_may_be_believed_only_where_the_frame_looks_like_the_map(rule, seen, leverage, kept):
     strict = STRICT.model_copy(update={"apr": rule})
-    candidates = (seen,) if seen else ()
-    admitted = strict.admit(percept(0.0), believed(), accepted(0.0), candidates, leverage)
+    recognition = Recognition((seen,) if seen else (), leverage)
+    admitted = strict.admit(percept(0.0), believed(), accepted(0.0), recognition)
     assert (admitted.position is not None) is kept
     # Before anything was accepted, the pose head is all there is.
-    assert strict.admit(percept(0.0), believed(), FRESH, candidates, leverage).position is not None
+    assert strict.admit(percept(0.0), believed(), FRESH, recognition).position is not None
 
 
 # Log-odds are ten times what the similarity has above a half, so 0.9 is 4.
@@ -373,7 +376,7 @@ def weighed(frames, judges=WEIGHED):
     for index, (metres, odds) in enumerate(frames):
         belief = believed(stamp=NOW + index * NANOSECONDS // 10)
         given = candidate(metres, similarity=0.5 + odds / 10)
-        chosen, verdict = judges.judge((given,), percept(), belief, history)
+        chosen, verdict = judges.judge(Recognition((given,)), percept(), belief, history)
         history = judges.remember(history, chosen, percept(), belief, verdict)
         reasons.append(verdict.reason)
     return reasons
@@ -395,7 +398,9 @@ def test_once_the_last_accept_is_forgotten_more_evidence_is_needed(odds, expecte
     reasons, history = [], accepted(0.0, ago=10.01)
     for index in range(len(expected)):
         belief = believed(stamp=NOW + index * NANOSECONDS // 10)
-        chosen, verdict = WEIGHED.judge((candidate(0.0, similarity=0.5 + odds / 10),), percept(), belief, history)
+        chosen, verdict = WEIGHED.judge(
+            Recognition((candidate(0.0, similarity=0.5 + odds / 10),)), percept(), belief, history
+        )
         history = WEIGHED.remember(history, chosen, percept(), belief, verdict)
         reasons.append(verdict.reason)
     assert reasons == expected
@@ -420,4 +425,4 @@ def test_a_candidate_that_is_not_believed_does_not_count_among_the_dissenters():
 def test_a_pose_is_believed_by_the_same_odds(similarity, kept):
     familiar = WEIGHED.model_copy(update={"apr": "familiar"})
     given = (candidate(1.0, similarity=similarity),)
-    assert (familiar.admit(percept(), believed(), accepted(0.0), given).position is not None) is kept
+    assert (familiar.admit(percept(), believed(), accepted(0.0), Recognition(given)).position is not None) is kept

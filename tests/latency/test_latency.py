@@ -8,15 +8,14 @@ import pytest
 import torch
 
 from tmapr.exceptions import InputError
-from tmapr.latency.bench import Subject, measure
-from tmapr.latency.eyes import Eyes, open_eyes, open_random_vit
-from tmapr.latency.machine import blas_threads
+from tmapr.latency.bench import Benchmark, count_blas_threads, measure
+from tmapr.latency.perceiver import TimedPerceiver, open_random_vit, open_timed_perceiver
 from tmapr.latency.protocol import (
     UPDATES,
     WARM_UPS,
-    Growth,
-    Latency,
     Stopwatch,
+    compare_thirds,
+    summarize_turns,
     time_cycle,
     time_localization,
     time_place_inference,
@@ -26,12 +25,12 @@ from tmapr.latency.protocol import (
 from tmapr.latency.workload import (
     KEPT,
     Workload,
-    expecting,
-    made_up_frames,
-    made_up_images,
-    made_up_map,
-    recorded_frames,
-    revisits,
+    answer_with,
+    invent_frames,
+    invent_images,
+    invent_map,
+    read_frames,
+    revisit,
 )
 from tmapr.perception.image import Image
 from tmapr.perception.network import TorchEngine, assemble
@@ -49,7 +48,7 @@ SYSTEM = System(places=Places(projection=Projection(dimension=64)))
 
 @pytest.fixture(scope="module")
 def environment():
-    return made_up_map(SYSTEM, REFERENCES, WIDTH)
+    return invent_map(SYSTEM, REFERENCES, WIDTH)
 
 
 @pytest.fixture
@@ -61,14 +60,14 @@ def passes():
 @pytest.fixture
 def work(environment, passes):
     """Percepts of the map itself; the perceiver notes its passes."""
-    percepts = [percept for percept, _ in islice(revisits(environment.memory), FRAMES)]
-    frames = made_up_frames([percept.stamp for percept in percepts])
+    percepts = [percept for percept, _ in islice(revisit(environment.memory), FRAMES)]
+    frames = invent_frames([percept.stamp for percept in percepts])
 
     def encode(frame):
         passes.append(frame.index)
         return Percept(frame.stamp, np.zeros(WIDTH))
 
-    return Workload(SYSTEM, environment, lambda: expecting(percepts, encode), Image(), (224, 224), frames)
+    return Workload(SYSTEM, environment, lambda: answer_with(percepts, encode), Image(), (224, 224), frames)
 
 
 class Clock:
@@ -81,7 +80,7 @@ class Clock:
         return next(self._readings)
 
 
-def turned(durations, stage="search"):
+def run_turns(durations, stage="search"):
     """A stopwatch after as many turns."""
     watch = Stopwatch(Clock(durations))
     for _ in durations:
@@ -92,37 +91,37 @@ def turned(durations, stage="search"):
 
 def test_mean_percentile_and_rate_are_those_of_numpy(rng):
     seconds = rng.gamma(2.0, 0.01, size=137)
-    found = Latency.of(seconds)
+    found = summarize_turns(seconds)
     np.testing.assert_allclose(found.mean_ms, 1000 * np.mean(seconds))
     np.testing.assert_allclose(found.p95_ms, 1000 * np.quantile(seconds, 0.95))
     np.testing.assert_allclose(found.hz, len(seconds) / np.sum(seconds))
 
 
 def test_the_rate_is_the_papers_own_for_its_mean():
-    assert round(Latency.of(np.full(3, 0.041466)).hz, 2) == 24.12
+    assert round(summarize_turns(np.full(3, 0.041466)).hz, 2) == 24.12
 
 
 def test_the_first_twenty_turns_do_not_count(rng):
     counted = rng.uniform(1, 2, size=50)
-    watch = turned([*np.full(20, 1e6), *counted])
+    watch = run_turns([*np.full(20, 1e6), *counted])
     np.testing.assert_allclose(watch.seconds("search"), counted, rtol=1e-6)
     np.testing.assert_allclose(watch.latencies()["search"].mean_ms, 1000 * counted.mean(), rtol=1e-6)
 
 
 def test_a_stage_with_warm_ups_alone_has_no_time():
     with pytest.raises(ValueError, match=r"^search had 20 turns, and 20 warm-ups do not count$"):
-        turned(np.ones(20)).latencies()
+        run_turns(np.ones(20)).latencies()
 
 
 def test_thirds_are_means_of_the_stream_in_its_order():
-    growth = Growth.of(np.array([1.0, 3.0, 4.0, 4.0, 6.0, 8.0]) / 1000)
-    np.testing.assert_allclose(growth.thirds_ms, [2.0, 4.0, 7.0])
-    np.testing.assert_allclose(growth.ratio, 3.5)
+    thirds, ratio = compare_thirds(np.array([1.0, 3.0, 4.0, 4.0, 6.0, 8.0]) / 1000)
+    np.testing.assert_allclose(thirds, [2.0, 4.0, 7.0])
+    np.testing.assert_allclose(ratio, 3.5)
 
 
 def test_two_turns_have_no_thirds():
     with pytest.raises(ValueError, match=r"^thirds of 2 turns do not exist"):
-        Growth.of(np.ones(2))
+        compare_thirds(np.ones(2))
 
 
 def test_a_turn_begins_and_ends_with_a_device_that_is_done():
@@ -143,14 +142,15 @@ def test_the_stages_one_by_one_come_to_what_the_whole_cycle_does(work):
     apart, whole = time_stages(work, Stopwatch()), time_cycle(work, Stopwatch())
     for one, other in zip(apart, whole, strict=True):
         np.testing.assert_array_equal(one.belief.mean, other.belief.mean)
-        assert (one.verdict, one.status, one.leverage) == (other.verdict, other.status, other.leverage)
+        assert (one.verdict, one.status) == (other.verdict, other.status)
+        assert one.recognition.leverage == other.recognition.leverage
 
 
 def test_localization_does_not_learn_and_the_cycle_does(work):
     still, learning = time_localization(work, Stopwatch()), time_cycle(work, Stopwatch())
     percept = still[-1].percept
-    assert still[-1].leverage == work.environment.classifier().predict(percept.descriptor).leverage
-    assert learning[-1].leverage < still[-1].leverage
+    assert still[-1].recognition.leverage == work.environment.classifier().predict(percept.descriptor).leverage
+    assert learning[-1].recognition.leverage < still[-1].recognition.leverage
 
 
 def test_made_up_frames_are_matched_to_the_map(work):
@@ -175,13 +175,13 @@ def test_as_many_turns_count_as_were_asked_for(timed, stage, work):
 
 def test_updates_teach_and_add_no_place(work):
     taught, untaught = time_updates(work, REFERENCES, Stopwatch()), work.environment.classifier()
-    descriptor = next(revisits(work.environment.memory))[0].descriptor
+    descriptor = next(revisit(work.environment.memory))[0].descriptor
     assert taught.predict(descriptor).leverage < untaught.predict(descriptor).leverage
     assert len(taught.grid) == len(untaught.grid)
 
 
 def test_revisits_pass_every_place_on_each_lap_and_never_repeat_a_descriptor(environment):
-    visits = list(islice(revisits(environment.memory), 3 * REFERENCES))
+    visits = list(islice(revisit(environment.memory), 3 * REFERENCES))
     descriptors = np.array([percept.descriptor for percept, _ in visits])
     assert len(np.unique(descriptors, axis=0)) == 3 * REFERENCES
     np.testing.assert_allclose(np.linalg.norm(descriptors, axis=1), 1.0)
@@ -194,10 +194,10 @@ def test_revisits_pass_every_place_on_each_lap_and_never_repeat_a_descriptor(env
 
 
 def test_a_map_of_a_thousand_references_has_about_130_places():
-    assert 120 <= len(made_up_map(SYSTEM, 1000, WIDTH).classifier().grid) <= 140
+    assert 120 <= len(invent_map(SYSTEM, 1000, WIDTH).classifier().grid) <= 140
 
 
-def recorded(images):
+def record(images):
     """Frames that can be read once each, a tenth of a second apart."""
     unread = list(images)
 
@@ -210,44 +210,44 @@ def recorded(images):
 
 
 def test_recorded_frames_are_read_once_and_come_round_again():
-    images = made_up_images(4)
-    frames = recorded_frames(iter(recorded(images)), 10, Image(), (224, 224))
+    images = invent_images(4)
+    frames = read_frames(iter(record(images)), 10, Image(), (224, 224))
     for _ in range(2):
         np.testing.assert_array_equal([frame.image() for frame in frames], images[np.arange(10) % 4])
     assert (np.diff([frame.stamp for frame in frames]) > 0).all()
 
 
 def test_frames_that_cannot_be_used_are_left_out():
-    live, empty = made_up_images(3), np.full((1, 512, 640), 3000, np.uint16)
+    live, empty = invent_images(3), np.full((1, 512, 640), 3000, np.uint16)
     images = np.concatenate([empty, live[:2], live[1:2], live[2:]])
-    frames = recorded_frames(iter(recorded(images)), 3, Image(), (224, 224))
+    frames = read_frames(iter(record(images)), 3, Image(), (224, 224))
     assert [frame.index for frame in frames] == [1, 2, 4]
 
 
 def test_no_more_images_are_read_than_are_kept(rng):
-    frames = recorded(rng.integers(3000, 4000, (KEPT + 1, 48, 64)).astype(np.uint16))
-    shown = recorded_frames(iter(frames), KEPT + 30, Image(), (32, 32))
+    frames = record(rng.integers(3000, 4000, (KEPT + 1, 48, 64)).astype(np.uint16))
+    shown = read_frames(iter(frames), KEPT + 30, Image(), (32, 32))
     assert len(shown) == KEPT + 30
     frames[KEPT].image()  # still unread
 
 
 def test_a_recording_without_two_usable_frames_is_refused():
-    images = np.repeat(made_up_images(1), 5, axis=0)
+    images = np.repeat(invent_images(1), 5, axis=0)
     with pytest.raises(InputError, match=r"^1 frames of the test sequence can be used, at least 2 are needed"):
-        recorded_frames(iter(recorded(images)), 5, Image(), (224, 224))
+        read_frames(iter(record(images)), 5, Image(), (224, 224))
 
 
 def test_a_stream_that_begins_anew_does_not_take_its_first_frame_for_a_frozen_one():
-    eyes, frame = open_eyes(Perception(), "cpu"), made_up_frames([1])[0]
-    assert [eyes.stream()(frame).fault for _ in range(2)] == [None, None]
+    timed, frame = open_timed_perceiver(Perception(), "cpu"), invent_frames([1])[0]
+    assert [timed.stream()(frame).fault for _ in range(2)] == [None, None]
 
 
 def test_on_a_gpu_every_turn_waits_for_it(work, monkeypatch):
     waited = []
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(True))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
-    eyes = replace(open_eyes(Perception(), "cpu"), runtime="torch", device="cuda")
-    assert measure(Subject(eyes, work, "made up"), 3, lambda line: None)["accelerator"] == "a GPU"
+    timed = replace(open_timed_perceiver(Perception(), "cpu"), runtime="torch", device="cuda")
+    assert measure(Benchmark(timed, work, "made up"), 3, lambda line: None).accelerator == "a GPU"
     turns = 8 * FRAMES + 2 * (WARM_UPS + 3)
     assert len(waited) == 2 * turns
 
@@ -255,9 +255,9 @@ def test_on_a_gpu_every_turn_waits_for_it(work, monkeypatch):
 def test_half_precision_changes_a_descriptor_a_little():
     network, card = assemble(Perception())
     perceiver = Perceiver(card, Image(), TorchEngine(network, "cpu"))
-    frame = made_up_frames([1])[0]
+    frame = invent_frames([1])[0]
     seen = {
-        precision: Eyes(perceiver, "default", "trained", "torch", "cpu", precision).stream()(frame).descriptor
+        precision: TimedPerceiver(perceiver, "default", "trained", "torch", "cpu", precision).stream()(frame).descriptor
         for precision in ("float32", "float16")
     }
     assert 0.99 < seen["float32"] @ seen["float16"] < 1 - 1e-9
@@ -265,13 +265,13 @@ def test_half_precision_changes_a_descriptor_a_little():
 
 def test_the_papers_network_has_the_papers_sizes():
     # Nine patches a side: the fewest that 64 clusters take.
-    eyes = open_random_vit(Perception(size=(126, 126)), "cpu")
-    percept = eyes.stream()(made_up_frames([1])[0])
-    assert (eyes.encoder, eyes.weights, eyes.runtime, eyes.precision) == ("vit-b14", "random", "torch", "float32")
+    timed = open_random_vit(Perception(size=(126, 126)), "cpu")
+    percept = timed.stream()(invent_frames([1])[0])
+    assert (timed.encoder, timed.weights, timed.runtime, timed.precision) == ("vit-b14", "random", "torch", "float32")
     assert percept.descriptor.shape == (8448,)
     assert percept.position is not None
-    assert eyes.perceiver.card.encoder.depth == 12
-    assert eyes.perceiver.card.encoder.width == 768
+    assert timed.perceiver.card.encoder.depth == 12
+    assert timed.perceiver.card.encoder.width == 768
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_threads_of_blas_are_those_it_was_given(environment_variables, threads, 
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     for name, value in environment_variables.items():
         monkeypatch.setenv(name, value)
-    assert blas_threads() == threads
+    assert count_blas_threads() == threads
 
 
 def test_warm_ups_are_the_papers():

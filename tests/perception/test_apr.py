@@ -13,7 +13,7 @@ from torch import nn
 from tmapr.perception.apr import AprHead, Layer, position_codes
 from tmapr.perception.encoder import Features
 from tmapr.perception.normaliser import Normaliser
-from tmapr.perception.pooling import averaged
+from tmapr.perception.pooling import average_tokens
 
 CHANNELS, ROWS, COLUMNS = 8, 4, 6
 SMALL = {"width": 16, "heads": 4, "hidden": 32}
@@ -121,7 +121,7 @@ def test_the_class_token_is_not_used(rng):
 def test_a_pooled_head_sees_the_coarser_grid(rng):
     given = features(rng)
     pooled, plain = head(pooled=(2, 3), positional=True), head(positional=True)
-    torch.testing.assert_close(pooled(given), plain(averaged(given, 2, 3)))
+    torch.testing.assert_close(pooled(given), plain(average_tokens(given, 2, 3)))
 
 
 @pytest.mark.parametrize("layers", [0, 2])

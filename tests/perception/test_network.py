@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from networks import perturbed
 from torch.nn.functional import normalize
 
 from tmapr.artifacts.images import read_image, write_png
@@ -34,7 +35,7 @@ from tmapr.perception.pooling import Gem, GridPooling
 from tmapr.perception.salad import Salad
 from tmapr.perception.settings import SHIPPED_HEAD, Perception
 from tmapr.perception.vit import VisionTransformer
-from tmapr.perception.weights import filled, read, save
+from tmapr.perception.weights import build_module, read_checkpoint, save_checkpoint
 from tmapr.types import Fault, Frame
 
 WIDTH, CLUSTERS = 64, 8
@@ -43,14 +44,6 @@ SALAD = SaladShape(channels=WIDTH, clusters=CLUSTERS, cluster_dim=3, token_dim=5
 UTM = (331_234.5, 4_149_876.25)
 POSE = AprShape(channels=WIDTH, layers=1, heads=2, hidden=8, center=UTM, scale=350.0)
 ONLY_SALAD = Descriptor(parts=("salad",), clusters=CLUSTERS)
-
-
-def perturbed(module, seed=7):
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return module.eval().requires_grad_(False)
 
 
 def vit(rule="hub", **changes):
@@ -75,12 +68,16 @@ def files(tmp_path_factory):
     seen = {"encoder": Vit(width=WIDTH, depth=2, heads=1, rows=5, columns=6), "input": Input(mean=CLIP[0], std=CLIP[1])}
     parts = {"encoder": vit(), "salad": salad(), "apr": pose_head()}
     wide, narrow = (SALAD.model_copy(update={"channels": channels}) for channels in (432, 112))
-    save(folder / "encoder.safetensors", Card(**seen, sources={"vit.pth": "1f"}), {"encoder": parts["encoder"]})
-    save(folder / "all.safetensors", Card(**seen, salad=SALAD, apr=POSE), parts)
-    save(folder / "salad.safetensors", Card(salad=SALAD, sources={"salad.ckpt": "2e"}), {"salad": parts["salad"]})
-    save(folder / "apr.safetensors", Card(apr=POSE, sources={"drives": "3d"}), {"apr": parts["apr"]})
-    save(folder / "wide.safetensors", Card(salad=wide), {"salad": salad(wide)})
-    save(folder / "narrow.safetensors", Card(salad=narrow), {"salad": salad(narrow)})
+    save_checkpoint(
+        folder / "encoder.safetensors", Card(**seen, sources={"vit.pth": "1f"}), {"encoder": parts["encoder"]}
+    )
+    save_checkpoint(folder / "all.safetensors", Card(**seen, salad=SALAD, apr=POSE), parts)
+    save_checkpoint(
+        folder / "salad.safetensors", Card(salad=SALAD, sources={"salad.ckpt": "2e"}), {"salad": parts["salad"]}
+    )
+    save_checkpoint(folder / "apr.safetensors", Card(apr=POSE, sources={"drives": "3d"}), {"apr": parts["apr"]})
+    save_checkpoint(folder / "wide.safetensors", Card(salad=wide), {"salad": salad(wide)})
+    save_checkpoint(folder / "narrow.safetensors", Card(salad=narrow), {"salad": salad(narrow)})
     return {path.stem: str(path) for path in folder.glob("*.safetensors")}
 
 
@@ -122,10 +119,10 @@ def test_the_default_without_its_head_is_the_pooled_map_alone():
 
 
 def test_the_default_descriptor_is_the_pooling_and_seven_tenths_of_the_head(rng):
-    given, head = pictures(rng, size=(96, 96)), read(SHIPPED_HEAD)
+    given, head = pictures(rng, size=(96, 96)), read_checkpoint(SHIPPED_HEAD)
     network, card = assemble(Perception(size=(96, 96)))
     features = by_hand(given, network.encoder, (MEAN, STD))
-    parts = [GridPooling(112)(features), 0.7 * filled(card.salad, head.tensors["salad"])(features)]
+    parts = [GridPooling(112)(features), 0.7 * build_module(card.salad, head.tensors["salad"])(features)]
     found = network(torch.from_numpy(given))[0]
     np.testing.assert_allclose(found, normalize(torch.cat(parts, dim=1), dim=1), atol=1e-6)
 

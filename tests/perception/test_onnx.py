@@ -13,6 +13,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from networks import perturbed
 from onnx import TensorProto, helper
 
 from commandline import command
@@ -20,7 +21,7 @@ from tmapr.artifacts.images import read_image
 from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
 from tmapr.perception.card import CLIP, AprShape, Card, Descriptor, Input, SaladShape, Vit
-from tmapr.perception.export import agreement, export
+from tmapr.perception.export import export, measure_agreement
 from tmapr.perception.image import Image
 from tmapr.perception.network import TorchEngine, assemble
 from tmapr.perception.onnx import METADATA, SHIPPED, load_onnx
@@ -29,7 +30,7 @@ from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.salad import Salad
 from tmapr.perception.settings import Perception
 from tmapr.perception.vit import VisionTransformer
-from tmapr.perception.weights import save
+from tmapr.perception.weights import save_checkpoint
 from tmapr.types import Frame
 
 ROOT = Path(__file__).parents[2]
@@ -117,14 +118,6 @@ def test_other_settings_without_torch_are_refused_in_one_line(monkeypatch):
         open_perceiver(Perception(encoder="vit.pth"))
 
 
-def perturbed(module, seed=7):
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return module.eval().requires_grad_(False)
-
-
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     """A folder with a ViT, a SALAD head and a pose head in one file of ours, and an experiment that uses all three."""
@@ -143,7 +136,7 @@ def tiny(tmp_path_factory):
         salad=head,
         apr=pose,
     )
-    save(folder / "tiny.safetensors", card, {name: perturbed(part) for name, part in parts.items()})
+    save_checkpoint(folder / "tiny.safetensors", card, {name: perturbed(part) for name, part in parts.items()})
     settings = Perception(encoder=str(folder / "tiny.safetensors"), size=SIZE, descriptor=JOINED)
     (folder / "tiny.toml").write_text(
         f"""
@@ -220,10 +213,10 @@ def test_only_the_matrices_of_the_blocks_become_bytes(bytes_exported):
 
 def test_the_agreement_is_the_least_cosine_of_its_pictures(tiny, exported):
     network, _ = assemble(tiny[1])
-    assert agreement(network, exported) == pytest.approx(1.0, abs=1e-5)
+    assert measure_agreement(network, exported) == pytest.approx(1.0, abs=1e-5)
     signs = torch.tensor([1.0, 1.0, -1.0, 1.0])[:, None]
     network.descriptor.register_forward_hook(lambda module, given, found: found * signs)
-    assert agreement(network, exported) == pytest.approx(-1.0, abs=1e-5)
+    assert measure_agreement(network, exported) == pytest.approx(-1.0, abs=1e-5)
 
 
 def test_the_command_says_how_large_the_file_is_and_how_near_to_torch(exporting):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tmapr.perception.encoder import Features
-from tmapr.perception.pooling import Descriptor, Gem, GridPooling, Joined, averaged
+from tmapr.perception.pooling import Aggregator, Gem, GridPooling, Joined, average_tokens
 from tmapr.perception.salad import Salad
 
 CHANNELS = 6
@@ -67,7 +67,7 @@ def test_the_cells_follow_one_another_with_their_channels_together():
 @pytest.mark.parametrize("cells", [(2, 4), (3, 3), (1, 1), (7, 9)])
 def test_averaged_features_are_a_coarser_grid(cells, rng):
     given = features(rng)
-    coarse = averaged(given, *cells)
+    coarse = average_tokens(given, *cells)
     expected = looped_cells(given, *cells).reshape(3, -1, CHANNELS)
     np.testing.assert_allclose(coarse.tokens, expected, atol=1e-6)
     assert (coarse.rows, coarse.columns) == cells
@@ -107,7 +107,7 @@ PARTS = [GridPooling(CHANNELS), Gem(CHANNELS), Joined([GridPooling(CHANNELS), Ge
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
 def test_every_descriptor_has_unit_length_and_the_length_it_announced(part, rng):
     described = part(features(rng))
-    assert isinstance(part, Descriptor)
+    assert isinstance(part, Aggregator)
     assert described.shape == (3, part.dim)
     np.testing.assert_allclose(described.norm(dim=1), 1.0, rtol=1e-6)
 

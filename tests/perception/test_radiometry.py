@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tmapr.exceptions import InputError
-from tmapr.perception.radiometry import PROFILES, Linear, Planck, profile
+from tmapr.perception.radiometry import PROFILES, LinearProfile, Planck, find_profile
 
 
 def reading(calibration, *counts):
@@ -25,24 +25,24 @@ def reading(calibration, *counts):
     ],
 )
 def test_a_profile_gives_the_temperature_of_a_known_count(name, counts, celsius):
-    assert reading(profile(name), counts) == pytest.approx(celsius, abs=1e-9)
+    assert reading(find_profile(name), counts) == pytest.approx(celsius, abs=1e-9)
 
 
 @pytest.mark.parametrize("counts", [3052, 3430, 4215, 5939])
 def test_planck_solves_its_own_law(counts):
     """Radiation at the temperature found, R / (exp(B / T) − F) + O, is the count again."""
-    kelvin = reading(profile("ms2"), counts)[0] + 273.15
+    kelvin = reading(find_profile("ms2"), counts)[0] + 273.15
     assert 380747 / (np.exp(1428 / kelvin) - 1) - 88.539 == pytest.approx(counts, rel=1e-12)
 
 
 def test_the_scenes_of_ms2_have_the_temperatures_of_a_summer_day():
-    coldest, hottest = reading(profile("ms2"), 3052, 5939)
+    coldest, hottest = reading(find_profile("ms2"), 3052, 5939)
     assert (coldest, hottest) == (pytest.approx(24.0, abs=0.1), pytest.approx(70.0, abs=0.1))
 
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_more_counts_are_warmer(name):
-    assert (np.diff(reading(profile(name), *range(0, 60000, 500))) > 0).all()
+    assert (np.diff(reading(find_profile(name), *range(0, 60000, 500))) > 0).all()
 
 
 def test_there_is_no_temperature_at_or_below_the_offset():
@@ -56,7 +56,7 @@ def test_there_is_no_temperature_without_a_positive_logarithm():
     assert np.isnan(celsius).tolist() == [False, True, True]
 
 
-@pytest.mark.parametrize("calibration", [Linear(0.01), PROFILES["ms2"]])
+@pytest.mark.parametrize("calibration", [LinearProfile(0.01), PROFILES["ms2"]])
 @pytest.mark.parametrize("depth", [np.uint8, np.uint16])
 def test_temperatures_keep_the_image_s_shape_at_full_precision(calibration, depth, rng):
     celsius = calibration.celsius(rng.integers(0, 255, (3, 5)).astype(depth))
@@ -65,9 +65,9 @@ def test_temperatures_keep_the_image_s_shape_at_full_precision(calibration, dept
 
 def test_an_unknown_camera_is_refused_with_the_known_ones():
     with pytest.raises(InputError, match=r"no camera profile 'boson'; there are ms2, tlinear-high, .*optris"):
-        profile("boson")
+        find_profile("boson")
 
 
 def test_the_profiles_cannot_be_changed():
     with pytest.raises(TypeError):
-        PROFILES["ms2"] = Linear(1.0)
+        PROFILES["ms2"] = LinearProfile(1.0)

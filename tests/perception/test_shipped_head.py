@@ -13,9 +13,9 @@ from tmapr.artifacts.run import file_digest
 from tmapr.perception.card import CLIP, Card, Input, Vit
 from tmapr.perception.settings import SHIPPED_HEAD, Perception
 from tmapr.perception.vit import VisionTransformer
-from tmapr.perception.weights import read, save
+from tmapr.perception.weights import read_checkpoint, save_checkpoint
 from tmapr.simulation.streets import FAMILIES
-from tmapr.training.shipped import RECIPE, SHAPE, TRAINING, TUNING, WEATHERS, WEIGHT, Look
+from tmapr.training.shipped import RECIPE, SHAPE, TRAINING, TUNING, WEATHERS, WEIGHT, TuningStep
 
 CARD = SHIPPED_HEAD.with_suffix(".json")
 
@@ -33,7 +33,7 @@ def undrawn(monkeypatch):
     def fail(*given):
         raise AssertionError("a world was drawn")
 
-    monkeypatch.setattr(shipped, "drive", fail)
+    monkeypatch.setattr(shipped, "encode_sites", fail)
 
 
 def refusal(capsys, *arguments):
@@ -54,7 +54,7 @@ def test_the_card_has_the_digest_of_the_encoder_that_the_head_was_trained_with()
 
 
 def test_the_head_has_the_shape_of_the_recipe():
-    assert read(SHIPPED_HEAD).card.salad == SHAPE
+    assert read_checkpoint(SHIPPED_HEAD).card.salad == SHAPE
 
 
 def test_the_default_settings_use_the_head_as_the_recipe_says(made):
@@ -89,7 +89,7 @@ def test_the_command_on_the_card_is_one(made, capsys):
 
 
 def test_the_course_has_a_look_at_worlds_and_real_images_from_the_plain_pooling_to_the_end(made):
-    looks = [Look(**look) for look in made["course"]]
+    looks = [TuningStep(**look) for look in made["course"]]
     assert [look.step for look in looks] == list(range(0, RECIPE.steps + 1, 250))
     assert [look.step for look in looks if look.loss is None] == [0]
     for look in looks:
@@ -98,7 +98,7 @@ def test_the_course_has_a_look_at_worlds_and_real_images_from_the_plain_pooling_
 
 
 def test_the_head_helps_on_every_family_and_forgets_no_real_image(made):
-    plain, last = (Look(**made["course"][row]) for row in (0, -1))
+    plain, last = (TuningStep(**made["course"][row]) for row in (0, -1))
     assert [family for family in FAMILIES if last.tuning_recall[family] <= plain.tuning_recall[family]] == []
     assert last.metu_right >= plain.metu_right
 
@@ -115,13 +115,13 @@ def test_inspecting_the_head_tells_how_it_was_made(made, capsys):
 
 @pytest.mark.parametrize("told", [{}, {"course": []}, {"course": 3}, {"course": [None]}, {"data": None}])
 def test_a_card_that_tells_little_is_described_all_the_same(told):
-    assert Card(salad=SHAPE, made=told).described()[0].startswith("SALAD head: ")
+    assert Card(salad=SHAPE, made=told).describe()[0].startswith("SALAD head: ")
 
 
 def test_every_look_is_told_in_a_line(monkeypatch, capsys, tmp_path):
     looks = [
-        Look(0, None, {"campus": 0.7, "city": 0.8}, 0),
-        Look(250, 1.5597, {"campus": 0.8984, "city": 0.96}, None),
+        TuningStep(0, None, {"campus": 0.7, "city": 0.8}, 0),
+        TuningStep(250, 1.5597, {"campus": 0.8984, "city": 0.96}, None),
     ]
     monkeypatch.setattr(shipped, "make_head", lambda *given: iter(looks))
     assert command("weights", "train", tmp_path / "head.safetensors") == 0
@@ -132,7 +132,7 @@ def test_every_look_is_told_in_a_line(monkeypatch, capsys, tmp_path):
 
 
 def test_a_quiet_training_says_nothing(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(shipped, "make_head", lambda *given: iter([Look(0, None, {}, None)]))
+    monkeypatch.setattr(shipped, "make_head", lambda *given: iter([TuningStep(0, None, {}, None)]))
     assert command("weights", "train", tmp_path / "head.safetensors", "--quiet") == 0
     assert capsys.readouterr().out == ""
 
@@ -166,6 +166,6 @@ def test_a_name_that_is_not_a_heads_is_refused(undrawn, capsys, tmp_path):
 def test_an_encoder_of_other_channels_is_refused_before_a_world_is_drawn(undrawn, capsys, tmp_path):
     shape = Vit(width=64, depth=1, heads=1, rows=2, columns=2)
     card = Card(encoder=shape, input=Input(mean=CLIP[0], std=CLIP[1]))
-    save(tmp_path / "vit.safetensors", card, {"encoder": VisionTransformer(64, 1, 1, rows=2, columns=2)})
+    save_checkpoint(tmp_path / "vit.safetensors", card, {"encoder": VisionTransformer(64, 1, 1, rows=2, columns=2)})
     said = refusal(capsys, tmp_path / "head.safetensors", "--encoder", tmp_path / "vit.safetensors")
     assert "vit.safetensors: gives 64 channels, the head takes 112; name an EfficientNet-Lite0 file" in said

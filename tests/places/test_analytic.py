@@ -10,7 +10,7 @@ from sklearn import linear_model
 from tmapr.exceptions import StateError
 from tmapr.places.analytic import Ridge, merge
 from tmapr.places.recursion import update
-from tmapr.places.triangle import RANK, padded, scaled_identity
+from tmapr.places.triangle import RANK, identity_tiles, round_up
 
 DIM, CLASSES = 100, 5
 ODD_DIMS = [1, 2, 31, 33, 65, 131]
@@ -362,7 +362,7 @@ def no_forced_switches():
 
 def test_another_thread_runs_while_an_update_does(rng, no_forced_switches):
     dim = 2048
-    state = scaled_identity(dim, 1.0), np.zeros((RANK, padded(dim))), 1.0
+    state = identity_tiles(dim, 1.0), np.zeros((RANK, round_up(dim))), 1.0
     lesson = rng.normal(size=(RANK, dim)), np.ones((RANK, 1)), np.zeros((dim, 1)), 1.0, 1.0
     update(*state, *lesson)  # compiled before it is watched
     counted = 0

@@ -100,7 +100,7 @@ def test_a_restored_grid_numbers_on():
 
 def test_the_first_position_lies_in_the_middle_of_a_cell(rng):
     positions = rng.normal(size=(5, 2)) * 1000
-    grid = Grid.anchored(positions, 15.0)
+    grid = Grid.from_traverse(positions, 15.0)
     place = grid.enter(positions[0])
     for shift in ([7.49, 7.49], [-7.49, -7.49], [7.49, -7.49]):
         assert grid.find(positions[0] + shift) == place
@@ -109,7 +109,7 @@ def test_the_first_position_lies_in_the_middle_of_a_cell(rng):
 
 
 def test_an_anchored_grid_has_no_places_yet(rng):
-    assert len(Grid.anchored(rng.normal(size=(5, 2)), 15.0)) == 0
+    assert len(Grid.from_traverse(rng.normal(size=(5, 2)), 15.0)) == 0
 
 
 def test_a_grid_keeps_its_own_origin():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from tmapr.places.projection import Projection, principal
+from tmapr.places.projection import Projection, fit_subspace
 
 WIDTH = 24
 PINNED = [95, -126, -62, -39, -49, -21, 15, -93, 33, -41]
@@ -77,14 +77,14 @@ def test_a_lift_gives_unit_descriptors_a_mean_squared_length_of_one(rng):
 @pytest.mark.parametrize("dimension", [1, 8, 24])
 def test_a_principal_subspace_gives_its_own_data_a_mean_squared_length_of_one(dimension, rng):
     descriptors = traverse(rng)
-    squares = np.sum(principal(descriptors, dimension)(descriptors) ** 2, axis=1)
+    squares = np.sum(fit_subspace(descriptors, dimension)(descriptors) ** 2, axis=1)
     assert squares.mean() == pytest.approx(1.0, rel=1e-12)
 
 
 def test_a_principal_subspace_is_that_of_principal_component_analysis(rng):
     descriptors, queries = traverse(rng), traverse(rng, 9)
     expected = PCA(8).fit(descriptors).transform(queries)
-    found = principal(descriptors, 8)(queries)
+    found = fit_subspace(descriptors, 8)(queries)
     # Axes have no sign of their own, and ours share one scale.
     scale = np.linalg.norm(found) / np.linalg.norm(expected)
     np.testing.assert_allclose(np.abs(found), scale * np.abs(expected), rtol=1e-9, atol=1e-11)
@@ -93,17 +93,17 @@ def test_a_principal_subspace_is_that_of_principal_component_analysis(rng):
 def test_a_pca_projection_is_the_principal_subspace_of_the_reference(rng):
     descriptors = traverse(rng)
     fitted = Projection(kind="pca", dimension=8).fit(descriptors)
-    np.testing.assert_array_equal(fitted(descriptors), principal(descriptors, 8)(descriptors))
+    np.testing.assert_array_equal(fitted(descriptors), fit_subspace(descriptors, 8)(descriptors))
 
 
 @pytest.mark.parametrize(("count", "rank", "kept"), [(200, 5, 5), (200, 24, 24), (7, 24, 6), (2, 24, 1)])
 def test_a_principal_subspace_is_at_most_as_wide_as_the_data_allow(count, rank, kept, rng):
-    assert principal(traverse(rng, count, rank), 100).dimension == kept
+    assert fit_subspace(traverse(rng, count, rank), 100).dimension == kept
 
 
 def test_one_descriptor_alone_projects_to_zero(rng):
     descriptor = traverse(rng, 1)
-    np.testing.assert_array_equal(principal(descriptor, 8)(descriptor), [[0.0]])
+    np.testing.assert_array_equal(fit_subspace(descriptor, 8)(descriptor), [[0.0]])
 
 
 def test_an_identity_leaves_descriptors_alone(rng):
@@ -129,12 +129,12 @@ def test_a_reference_that_never_changes_does_not_blow_up_other_descriptors(rng):
     rows = rng.normal(size=(6, 16))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     still = np.repeat(rows[:1], 7, axis=0)
-    assert np.abs(principal(still, 8)(rows)).max() < 10
+    assert np.abs(fit_subspace(still, 8)(rows)).max() < 10
 
 
 def test_a_long_traverse_is_sampled_and_still_gives_its_subspace(rng):
     descriptors = traverse(rng, 5000, rank=3)
     expected = PCA(3).fit(descriptors).components_
-    found = principal(descriptors, 3).axes.T
+    found = fit_subspace(descriptors, 3).axes.T
     cosines = np.abs(np.sum(unit(found) * expected, axis=1))
     assert cosines.min() > 0.99

@@ -5,9 +5,9 @@ from tmapr.places.triangle import (
     RANK,
     TILE,
     from_dense,
-    padded,
+    identity_tiles,
     quadratic_form,
-    scaled_identity,
+    round_up,
     settle_and_multiply,
     to_dense,
 )
@@ -25,7 +25,7 @@ def symmetric(rng, dim):
 
 def rows(rng, dim, count=RANK):
     """Random rows, widened by zeros to whole tiles as the passes expect."""
-    wide = np.zeros((count, padded(dim)))
+    wide = np.zeros((count, round_up(dim)))
     wide[:, :dim] = rng.normal(size=(count, dim))
     return wide
 
@@ -38,18 +38,18 @@ def test_a_matrix_survives_being_cut_into_tiles(dim, rng):
 
 @every_dim
 def test_only_the_lower_triangle_of_tiles_is_kept(dim, rng):
-    panels = padded(dim) // TILE
+    panels = round_up(dim) // TILE
     assert from_dense(symmetric(rng, dim), 1.0).size == panels * (panels + 1) // 2 * TILE**2
 
 
 @every_dim
 def test_a_scaled_identity_is_the_tiles_of_a_diagonal_matrix(dim):
-    np.testing.assert_array_equal(scaled_identity(dim, 0.25), from_dense(0.25 * np.eye(dim), 0.25))
+    np.testing.assert_array_equal(identity_tiles(dim, 0.25), from_dense(0.25 * np.eye(dim), 0.25))
 
 
 @pytest.mark.parametrize(("dim", "tiles"), [(1, 1), (TILE - 1, 1), (TILE, 1), (TILE + 1, 2), (3 * TILE + 4, 4)])
 def test_a_dimension_is_rounded_up_to_whole_tiles(dim, tiles):
-    assert padded(dim) == tiles * TILE
+    assert round_up(dim) == tiles * TILE
 
 
 @both_signs
@@ -57,7 +57,7 @@ def test_a_dimension_is_rounded_up_to_whole_tiles(dim, tiles):
 def test_a_pass_applies_the_pending_downdate(dim, sign, rng):
     matrix, pending = symmetric(rng, dim), rows(rng, dim)
     tiles = from_dense(matrix, 1.0)
-    settle_and_multiply(tiles, pending, sign, rows(rng, dim), np.empty((RANK, padded(dim))))
+    settle_and_multiply(tiles, pending, sign, rows(rng, dim), np.empty((RANK, round_up(dim))))
     expected = matrix - sign * (pending.T @ pending)[:dim, :dim]
     # Entries of order 10 and four roundings each.
     np.testing.assert_allclose(to_dense(tiles, dim), expected, rtol=0, atol=1e-13)
@@ -67,7 +67,7 @@ def test_a_pass_applies_the_pending_downdate(dim, sign, rng):
 @every_dim
 def test_a_pass_multiplies_by_the_settled_matrix(dim, sign, rng):
     matrix, pending, factor = symmetric(rng, dim), rows(rng, dim), rows(rng, dim)
-    product = np.full((RANK, padded(dim)), np.nan)
+    product = np.full((RANK, round_up(dim)), np.nan)
     settle_and_multiply(from_dense(matrix, 1.0), pending, sign, factor, product)
     settled = matrix - sign * (pending.T @ pending)[:dim, :dim]
     # Sums of a few hundred terms of order 10, summed in another order.
@@ -76,7 +76,7 @@ def test_a_pass_multiplies_by_the_settled_matrix(dim, sign, rng):
 
 @every_dim
 def test_the_padding_never_leaks_into_a_product(dim, rng):
-    product = np.empty((RANK, padded(dim)))
+    product = np.empty((RANK, round_up(dim)))
     tiles = from_dense(symmetric(rng, dim), 1e300)
     settle_and_multiply(tiles, rows(rng, dim), 1.0, rows(rng, dim), product)
     np.testing.assert_array_equal(product[:, dim:], 0.0)
@@ -102,10 +102,10 @@ def test_a_quadratic_form_reads_only(rng):
 
 def test_diagonal_tiles_stay_symmetric_to_the_last_bit(rng):
     tiles = from_dense(symmetric(rng, WIDEST), 1.0)
-    product = np.empty((RANK, padded(WIDEST)))
+    product = np.empty((RANK, round_up(WIDEST)))
     for sign in rng.choice([-1.0, 1.0], size=2000):
         settle_and_multiply(tiles, rows(rng, WIDEST), sign, rows(rng, WIDEST), product)
-    full = to_dense(tiles, padded(WIDEST))
+    full = to_dense(tiles, round_up(WIDEST))
     for start in range(0, len(full), TILE):
         tile = full[start : start + TILE, start : start + TILE]
         np.testing.assert_array_equal(tile, tile.T)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from made_up import record_percepts
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
 from tmapr.retrieval.memory import Memory, remember
 from tmapr.retrieval.search import Retrieval
-from tmapr.simulation.percepts import CONDITIONS, World, record
+from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, make_map
 
@@ -156,7 +157,7 @@ def maps(tmp_path_factory):
     """A map as it was made, and as it was read back."""
     rng = np.random.default_rng(3)
     way = drive(block_loop(60.0, 30.0), 8.0, rng)
-    reference = record(World.seeded(3, dimension=DIM), "noon", way, CONDITIONS["noon"], rng)
+    reference = record_percepts(DescriptorField.from_seed(3, dimension=DIM), "noon", way, CONDITIONS["noon"], rng)
     places = Places(projection=Projection(dimension=32), mixture=Mixture(dimension=4))
     system = System(places=places, retrieval=Retrieval(probes=PROBES))
     made = make_map(system, reference)

@@ -84,7 +84,7 @@ def brute_force(retrieval, memory, query, scores):
 
 
 def assert_equals_brute_force(retrieval, memory, query, scores):
-    found = retrieval.search(memory, query, scores, ALONE)
+    found = retrieval.search(memory, query, scores, ALONE).candidates
     total, cosines, along = brute_force(retrieval, memory, query, scores)
     ranked = np.argsort(-total)
     assert [candidate.reference for candidate in found] == list(ranked[: retrieval.candidates])
@@ -117,18 +117,18 @@ def test_the_search_in_all_places_equals_brute_force(candidates, mixture, levera
 def test_the_global_search_ignores_the_place_scores(memory, queries, scores):
     retrieval = tuned(mode="global", candidates=8)
     for query in queries:
-        with_scores = retrieval.search(memory, query, scores(KNOWN), ALONE)
-        without = retrieval.search(memory, query, None, ALONE)
+        with_scores = retrieval.search(memory, query, scores(KNOWN), ALONE).candidates
+        without = retrieval.search(memory, query, None, ALONE).candidates
         assert [c.reference for c in with_scores] == [c.reference for c in without]
 
 
 def test_a_search_that_is_off_finds_nothing(memory, queries, scores):
-    assert tuned(mode="off").search(memory, queries[0], scores(KNOWN), ALONE) == ()
+    assert tuned(mode="off").search(memory, queries[0], scores(KNOWN), ALONE).candidates == ()
 
 
 @pytest.mark.parametrize("mode", ["global", "places"])
 def test_nothing_is_found_where_there_is_no_reference(mode, empty_memory, queries, scores):
-    assert tuned(mode=mode).search(empty_memory, queries[0], scores(KNOWN), ALONE) == ()
+    assert tuned(mode=mode).search(empty_memory, queries[0], scores(KNOWN), ALONE).candidates == ()
 
 
 def favouring(place, leverage, places=PLACES):
@@ -139,7 +139,7 @@ def favouring(place, leverage, places=PLACES):
 def test_a_trusted_classifier_confines_the_search_to_its_places(leverage, memory, queries):
     retrieval = tuned(candidates=8, best_places=1, class_weight=0.0)
     for query in queries:
-        found = retrieval.search(memory, query, favouring(5, leverage), lambda places: [4, *places, 6])
+        found = retrieval.search(memory, query, favouring(5, leverage), lambda places: [4, *places, 6]).candidates
         assert len(found) == 8
         assert {candidate.place for candidate in found} <= {4, 5, 6}
 
@@ -147,7 +147,7 @@ def test_a_trusted_classifier_confines_the_search_to_its_places(leverage, memory
 def test_a_confined_search_finds_the_best_of_its_places(memory, queries):
     retrieval = tuned(best_places=1, class_weight=0.0)
     for query in queries:
-        (found,) = retrieval.search(memory, query, favouring(5, KNOWN), lambda places: [4, *places, 6])
+        (found,) = retrieval.search(memory, query, favouring(5, KNOWN), lambda places: [4, *places, 6]).candidates
         rows = memory.rows_of([4, 5, 6])
         assert found.reference == memory.frames[rows[np.argmax(memory.similarities(query, [4, 5, 6]))]]
 
@@ -163,13 +163,13 @@ def test_a_confined_search_asks_for_the_best_places(memory, queries, scores):
 def test_a_classifier_that_is_not_trusted_does_not_confine(leverage, memory, queries):
     retrieval = tuned(best_places=1, class_weight=0.0)
     for query in queries:
-        (found,) = retrieval.search(memory, query, favouring(5, leverage), ALONE)
+        (found,) = retrieval.search(memory, query, favouring(5, leverage), ALONE).candidates
         assert found.reference == memory.frames[np.argmax(memory.similarities(query))]
 
 
 def test_places_without_references_invent_nothing(memory, queries):
     new = favouring(PLACES + 1, KNOWN, places=PLACES + 2)
-    assert tuned(best_places=1).search(memory, queries[0], new, ALONE) == ()
+    assert tuned(best_places=1).search(memory, queries[0], new, ALONE).candidates == ()
 
 
 @pytest.mark.parametrize("leverage", [0.0, 0.1, UNKNOWN])
@@ -177,20 +177,20 @@ def test_class_terms_without_weight_rank_like_the_global_search(leverage, memory
     weightless = tuned(candidates=8, best_places=0, class_weight=0.0, likelihood_weight=0.0)
     plain = tuned(mode="global", candidates=8)
     for query in queries:
-        left = weightless.search(memory, query, scores(leverage), ALONE)
-        right = plain.search(memory, query, None, ALONE)
+        left = weightless.search(memory, query, scores(leverage), ALONE).candidates
+        right = plain.search(memory, query, None, ALONE).candidates
         assert [(c.reference, c.score) for c in left] == [(c.reference, c.score) for c in right]
 
 
 def test_a_class_score_alone_can_decide(memory, queries):
     retrieval = tuned(best_places=0, class_weight=1e6)
     scores = PlaceScores(np.arange(PLACES, dtype=float), KNOWN)
-    assert retrieval.search(memory, queries[0], scores, ALONE)[0].place == PLACES - 1
+    assert retrieval.search(memory, queries[0], scores, ALONE).candidates[0].place == PLACES - 1
 
 
 def test_several_candidates_are_ranked_and_distinct(memory, queries, scores):
     for query in queries:
-        found = tuned(candidates=8).search(memory, query, scores(KNOWN), ALONE)
+        found = tuned(candidates=8).search(memory, query, scores(KNOWN), ALONE).candidates
         assert len({candidate.reference for candidate in found}) == 8
         assert np.all(np.diff([candidate.score for candidate in found]) <= 0)
 
@@ -198,7 +198,7 @@ def test_several_candidates_are_ranked_and_distinct(memory, queries, scores):
 def test_the_first_of_several_is_the_only_one_of_one(memory, queries, scores):
     for query in queries:
         given = scores(KNOWN)
-        one, eight = (tuned(candidates=n).search(memory, query, given, ALONE) for n in (1, 8))
+        one, eight = (tuned(candidates=n).search(memory, query, given, ALONE).candidates for n in (1, 8))
         assert (one[0].reference, one[0].score, one[0].margin) == (
             eight[0].reference,
             eight[0].score,
@@ -207,14 +207,14 @@ def test_the_first_of_several_is_the_only_one_of_one(memory, queries, scores):
 
 
 def test_fewer_references_than_candidates_are_all_returned(memory, queries):
-    found = tuned(candidates=8, best_places=1).search(memory, queries[0], favouring(2, KNOWN), ALONE)
+    found = tuned(candidates=8, best_places=1).search(memory, queries[0], favouring(2, KNOWN), ALONE).candidates
     assert sorted(candidate.reference for candidate in found) == list(range(14, 21))
 
 
 def test_the_frame_itself_is_found_with_cosine_one(memory):
     for frame in (0, 33, REFS - 1):
         query = unit(memory.descriptors[frame].astype(float))
-        (found,) = tuned(mode="global").search(memory, query, None, ALONE)
+        (found,) = tuned(mode="global").search(memory, query, None, ALONE).candidates
         assert found.reference == frame
         assert found.similarity == pytest.approx(1.0, abs=1e-6)
 
@@ -222,27 +222,27 @@ def test_the_frame_itself_is_found_with_cosine_one(memory):
 def test_a_probe_outside_the_confined_search_still_contradicts(memory):
     probe = memory.probes[1]
     query = unit(memory.descriptors[probe].astype(float))
-    (found,) = tuned(best_places=1, class_weight=0.0).search(memory, query, favouring(8, KNOWN), ALONE)
+    (found,) = tuned(best_places=1, class_weight=0.0).search(memory, query, favouring(8, KNOWN), ALONE).candidates
     assert found.place == 8 != memory.places[probe]
     assert found.margin < 0
 
 
 @pytest.mark.parametrize("radius", [2.0 * REFS, 1e9])
 def test_the_margin_is_infinite_where_nothing_lies_elsewhere(radius, memory, queries):
-    (found,) = tuned(mode="global", support_radius=radius).search(memory, queries[0], None, ALONE)
+    (found,) = tuned(mode="global", support_radius=radius).search(memory, queries[0], None, ALONE).candidates
     assert (found.margin, found.support) == (math.inf, 1.0)
 
 
 def test_a_lone_match_has_little_support(memory, queries):
     retrieval = tuned(mode="global", support_radius=1.0, support_matches=10)
-    assert retrieval.search(memory, queries[0], None, ALONE)[0].support == 0.1
+    assert retrieval.search(memory, queries[0], None, ALONE).candidates[0].support == 0.1
 
 
 def test_references_that_all_look_alike_are_still_ranked():
     alike = np.tile(unit(np.ones(DIM)), (10, 1))
     where = np.arange(20.0).reshape(10, 2)
     memory = remember(alike, where, np.zeros(10, dtype=int), np.arange(10), frames=np.arange(10), probes=8)
-    (found,) = tuned(mode="global").search(memory, alike[0], None, ALONE)
+    (found,) = tuned(mode="global").search(memory, alike[0], None, ALONE).candidates
     assert math.isfinite(found.score)
 
 
@@ -264,3 +264,35 @@ def test_trust_falls_with_leverage():
 
 def test_trust_is_gone_far_from_what_was_learned():
     assert tuned().trust(1.0) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("settings", "leverage", "constrained"),
+    [
+        ({"best_places": 1}, KNOWN, True),
+        ({"best_places": 1}, 3.0, False),
+        ({"best_places": 0}, KNOWN, False),
+        ({"best_places": 1, "mode": "global"}, KNOWN, False),
+        ({"best_places": 1, "mode": "off"}, KNOWN, False),
+    ],
+)
+def test_a_recognition_says_whether_places_constrained_it_and_how_strange_the_frame_is(
+    settings, leverage, constrained, memory, queries
+):
+    found = tuned(**settings).search(memory, queries[0], favouring(5, leverage), ALONE)
+    assert (found.constrained, found.leverage) == (constrained, leverage)
+
+
+def test_without_place_scores_there_is_no_leverage(memory, queries):
+    assert tuned(mode="global").search(memory, queries[0], None, ALONE).leverage is None
+
+
+def test_more_candidates_than_are_judged_may_be_asked_for(memory, queries, scores):
+    given = scores(KNOWN)
+    for retrieval in (tuned(), tuned(candidates=8)):
+        few, many = (retrieval.search(memory, queries[0], given, ALONE, count) for count in (None, 10))
+        assert len(many.candidates) == 10
+        assert [each.reference for each in few.candidates] == [
+            each.reference for each in many.candidates[: retrieval.candidates]
+        ]
+        assert many.first.reference == few.first.reference

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tmapr.simulation.materials import Stuff
-from tmapr.simulation.scene import Behind, Scene, joined
+from tmapr.simulation.scene import Behind, Scene, join_scenes
 
 UP, EAST, NORTH, WEST, SOUTH = (0, 0, 1), (1, 0, 0), (0, 1, 0), (-1, 0, 0), (0, -1, 0)
 
@@ -38,7 +38,7 @@ def wall(stuff: Stuff, normal: tuple[int, int, int], behind: Behind = Behind.ROO
 def street() -> Scene:
     """Ground, walls of four orientations, glass, metal and trees, all outdoors."""
     sides = (EAST, NORTH, WEST, SOUTH)
-    return joined(
+    return join_scenes(
         [
             panel(Stuff.ASPHALT, sky_view=0.8),
             panel(Stuff.CONCRETE, sky_view=0.7),

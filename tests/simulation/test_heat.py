@@ -12,15 +12,15 @@ from tmapr.simulation.heat import (
     STEPS,
     Exposure,
     Faces,
-    daily_cycle,
-    distinct,
-    faces,
+    cut_slabs,
+    expose_faces,
+    group_exposures,
     settle,
-    slabs,
-    temperatures,
+    solve_day,
+    solve_temperatures,
 )
 from tmapr.simulation.materials import MATERIALS, Stuff
-from tmapr.simulation.scene import Behind, joined
+from tmapr.simulation.scene import Behind, join_scenes
 from tmapr.simulation.weather import NAMED, Weather, air_temperature, wet_bulb_temperature
 
 CLEAR = Weather()
@@ -30,7 +30,7 @@ FREEZING = 273.15
 
 
 def at(weather, *parts):
-    return temperatures(joined(parts), weather)
+    return solve_temperatures(join_scenes(parts), weather)
 
 
 def above_air(weather, *parts):
@@ -38,8 +38,8 @@ def above_air(weather, *parts):
 
 
 def cut(*parts, weather=CLEAR):
-    exposure = Exposure.of(joined(parts))
-    return slabs(exposure), faces(exposure, weather)
+    exposure = Exposure.of(join_scenes(parts))
+    return cut_slabs(exposure), expose_faces(exposure, weather)
 
 
 def integrated(slab, face, start, days):
@@ -131,7 +131,7 @@ def test_equal_surfaces_solved_once_equal_each_solved_alone():
 
 
 def test_copies_are_one_exposure():
-    exposure, which = distinct(Exposure.of(joined([street(), street()])))
+    exposure, which = group_exposures(Exposure.of(join_scenes([street(), street()])))
     assert len(exposure.material) == len(street())
     np.testing.assert_array_equal(which[: len(street())], which[len(street()) :])
 
@@ -155,33 +155,33 @@ def test_surfaces_that_differ_are_not_taken_for_equal(other):
 
 def test_rounding_exposures_costs_less_than_half_a_kelvin(rng):
     shares = rng.uniform(0.2, 1.0, 40)
-    exposure = Exposure.of(joined([panel(Stuff.ASPHALT, sky_view=float(share)) for share in shares]))
-    exact = settle(slabs(exposure), faces(exposure, CLEAR))
-    kinds, which = distinct(exposure)
-    assert np.median(np.abs(settle(slabs(kinds), faces(kinds, CLEAR))[:, which] - exact).max(axis=0)) < 0.5
+    exposure = Exposure.of(join_scenes([panel(Stuff.ASPHALT, sky_view=float(share)) for share in shares]))
+    exact = settle(cut_slabs(exposure), expose_faces(exposure, CLEAR))
+    kinds, which = group_exposures(exposure)
+    assert np.median(np.abs(settle(cut_slabs(kinds), expose_faces(kinds, CLEAR))[:, which] - exact).max(axis=0)) < 0.5
 
 
 def test_the_cycle_passes_through_the_temperature_of_the_hour():
     scene = street()
-    cycle = daily_cycle(scene, CLEAR, np.array([3.0, 12.0, 36.0]))
-    np.testing.assert_allclose(cycle[1:], np.tile(temperatures(scene, CLEAR), (2, 1)))
+    cycle = solve_day(scene, CLEAR, np.array([3.0, 12.0, 36.0]))
+    np.testing.assert_allclose(cycle[1:], np.tile(solve_temperatures(scene, CLEAR), (2, 1)))
 
 
 def test_between_two_steps_the_cycle_is_between_their_temperatures():
-    before, between, after = daily_cycle(panel(Stuff.METAL), CLEAR, 9 + np.array([0, 5, 10]) / 60)
+    before, between, after = solve_day(panel(Stuff.METAL), CLEAR, 9 + np.array([0, 5, 10]) / 60)
     np.testing.assert_allclose(between, (before + after) / 2)
 
 
 @pytest.mark.parametrize("stuff", [Stuff.BRICK, Stuff.CONCRETE])
 def test_the_walls_that_face_east_south_and_west_peak_in_that_order(stuff):
-    walls = joined([wall(stuff, side) for side in (EAST, SOUTH, WEST)])
-    east, south, west = MINUTES[daily_cycle(walls, CLEAR, MINUTES).argmax(axis=0)]
+    walls = join_scenes([wall(stuff, side) for side in (EAST, SOUTH, WEST)])
+    east, south, west = MINUTES[solve_day(walls, CLEAR, MINUTES).argmax(axis=0)]
     assert 8 < east < south - 2 < west - 3 < 15
 
 
 def test_thin_metal_and_concrete_change_places_exactly_twice_a_day():
-    roofs = joined([panel(Stuff.PAINTED_METAL, behind=Behind.ITSELF), panel(Stuff.CONCRETE)])
-    metal, concrete = daily_cycle(roofs, CLEAR, MINUTES).T
+    roofs = join_scenes([panel(Stuff.PAINTED_METAL, behind=Behind.ITSELF), panel(Stuff.CONCRETE)])
+    metal, concrete = solve_day(roofs, CLEAR, MINUTES).T
     warmer = metal > concrete
     assert warmer[14 * 60]
     assert not warmer[2 * 60]
@@ -221,8 +221,8 @@ def test_the_inside_of_a_window_is_colder_than_a_partition_at_night():
 
 
 def test_the_sun_does_not_shine_indoors():
-    inside = joined([wall(Stuff.PLASTER, side, indoors=True) for side in (NORTH, SOUTH)])
-    assert np.ptp(temperatures(inside, CLEAR)) == 0
+    inside = join_scenes([wall(Stuff.PLASTER, side, indoors=True) for side in (NORTH, SOUTH)])
+    assert np.ptp(solve_temperatures(inside, CLEAR)) == 0
 
 
 def test_a_heated_room_warms_its_wall_from_behind():
@@ -252,8 +252,8 @@ def test_wind_brings_a_roof_nearer_to_the_air():
 
 
 def test_a_narrow_street_is_cooler_at_noon_and_warmer_at_night():
-    wide, narrow = daily_cycle(
-        joined([panel(Stuff.ASPHALT), panel(Stuff.ASPHALT, sky_view=0.4)]), CLEAR, np.array([12.0, 4.0])
+    wide, narrow = solve_day(
+        join_scenes([panel(Stuff.ASPHALT), panel(Stuff.ASPHALT, sky_view=0.4)]), CLEAR, np.array([12.0, 4.0])
     ).T
     assert narrow[0] < wide[0] - 3
     assert narrow[1] > wide[1]
@@ -262,16 +262,18 @@ def test_a_narrow_street_is_cooler_at_noon_and_warmer_at_night():
 def test_rain_pulls_every_surface_to_the_wet_bulb():
     rain = NAMED["rain"]
     wet, dry = (
-        np.abs(temperatures(street(), weather) - wet_bulb_temperature(rain, rain.hour))
+        np.abs(solve_temperatures(street(), weather) - wet_bulb_temperature(rain, rain.hour))
         for weather in (rain, replace(rain, rain=0.0))
     )
     assert np.all(wet < 0.6 * dry)
 
 
 def test_an_overcast_day_is_duller_than_a_clear_one():
-    assert np.std(temperatures(street(), replace(CLEAR, cloud=1.0))) < 0.5 * np.std(temperatures(street(), CLEAR))
+    assert np.std(solve_temperatures(street(), replace(CLEAR, cloud=1.0))) < 0.5 * np.std(
+        solve_temperatures(street(), CLEAR)
+    )
 
 
 def test_a_shaded_street_is_duller_than_an_open_one():
     shaded = replace(street(), sky_view=np.full(len(street()), 0.1))
-    assert np.std(temperatures(shaded, CLEAR)) < 0.7 * np.std(temperatures(street(), CLEAR))
+    assert np.std(solve_temperatures(shaded, CLEAR)) < 0.7 * np.std(solve_temperatures(street(), CLEAR))

@@ -10,17 +10,16 @@ from panels import NORTH, SOUTH, panel, street, wall
 from scipy import constants
 from scipy.integrate import quad
 
-from tmapr.simulation.heat import temperatures
+from tmapr.simulation.heat import solve_temperatures
 from tmapr.simulation.light import (
-    appearance,
+    Appearance,
     band_radiance,
     band_slope,
-    brightness_temperature,
     extinction,
     sky_radiance,
 )
 from tmapr.simulation.materials import Stuff
-from tmapr.simulation.scene import Behind, joined
+from tmapr.simulation.scene import Behind, join_scenes
 from tmapr.simulation.weather import NAMED, Weather, air_temperature, room_temperature
 
 CLEAR = Weather()
@@ -32,9 +31,15 @@ def planck(wavelength, temperature):
     return 2 * h * c**2 / wavelength**5 / np.expm1(h * c / (wavelength * k * temperature))
 
 
+def brightness_temperature(radiance):
+    """In K, of the black body with this radiance, to a millikelvin."""
+    grid = np.linspace(120.0, 800.0, 2721)
+    return np.interp(radiance, band_radiance(grid), grid)
+
+
 def seen(weather, *parts):
     """Brightness temperatures above the air's."""
-    found = brightness_temperature(appearance(joined(parts), weather).radiance)
+    found = brightness_temperature(Appearance.of(join_scenes(parts), weather).radiance)
     return found - air_temperature(weather, weather.hour)
 
 
@@ -81,22 +86,22 @@ def test_damp_air_hides_the_cold_of_the_sky():
 def test_radiance_is_what_is_emitted_and_what_is_reflected():
     """A level mirror of 0.3 emissivity under open sky sees the zenith."""
     roof = panel(Stuff.METAL, behind=Behind.ITSELF)
-    expected = 0.3 * band_radiance(temperatures(roof, CLEAR)) + 0.7 * sky_radiance(CLEAR, 2)[-1]
-    np.testing.assert_allclose(appearance(roof, CLEAR).radiance, expected)
+    expected = 0.3 * band_radiance(solve_temperatures(roof, CLEAR)) + 0.7 * sky_radiance(CLEAR, 2)[-1]
+    np.testing.assert_allclose(Appearance.of(roof, CLEAR).radiance, expected)
 
 
 def test_what_is_not_sky_reflects_as_the_air():
     hidden = panel(Stuff.METAL, sky_view=0.0, behind=Behind.ITSELF)
-    look = appearance(hidden, CLEAR)
-    expected = 0.3 * band_radiance(temperatures(hidden, CLEAR)) + 0.7 * look.air
+    look = Appearance.of(hidden, CLEAR)
+    expected = 0.3 * band_radiance(solve_temperatures(hidden, CLEAR)) + 0.7 * look.air
     np.testing.assert_allclose(look.radiance, expected)
 
 
 def test_a_wall_mirrors_the_sky_that_stands_low():
     shiny = wall(Stuff.METAL, NORTH, Behind.ITSELF)
-    look = appearance(shiny, CLEAR)
+    look = Appearance.of(shiny, CLEAR)
     low = sky_radiance(CLEAR, 6)[1]
-    expected = 0.3 * band_radiance(temperatures(shiny, CLEAR)) + 0.7 * (0.45 * low + 0.55 * look.air)
+    expected = 0.3 * band_radiance(solve_temperatures(shiny, CLEAR)) + 0.7 * (0.45 * low + 0.55 * look.air)
     np.testing.assert_allclose(look.radiance, expected, rtol=1e-3)
 
 
@@ -108,18 +113,18 @@ def test_bare_metal_looks_colder_than_it_is():
 def test_inside_everything_looks_like_the_room():
     room = float(room_temperature(CLEAR, CLEAR.hour))
     inside = [wall(stuff, NORTH, indoors=True) for stuff in (Stuff.PLASTER, Stuff.METAL, Stuff.GLASS)]
-    looks = brightness_temperature(appearance(joined(inside), CLEAR).radiance)
+    looks = brightness_temperature(Appearance.of(join_scenes(inside), CLEAR).radiance)
     np.testing.assert_allclose(looks, room, atol=1.0)
 
 
 @pytest.mark.parametrize("clear", ["noon", "night"])
 def test_rain_takes_at_least_half_of_the_contrast(clear):
-    dry, wet = (np.std(appearance(street(), NAMED[name]).radiance) for name in (clear, "rain"))
+    dry, wet = (np.std(Appearance.of(street(), NAMED[name]).radiance) for name in (clear, "rain"))
     assert wet < dry / 2
 
 
 def test_cloud_takes_contrast_at_noon():
-    dry, grey = (np.std(appearance(street(), weather).radiance) for weather in (CLEAR, replace(CLEAR, cloud=1.0)))
+    dry, grey = (np.std(Appearance.of(street(), weather).radiance) for weather in (CLEAR, replace(CLEAR, cloud=1.0)))
     assert grey < dry / 2
 
 
@@ -127,44 +132,44 @@ def test_cloud_takes_contrast_at_noon():
     ("name", "part"), [("night", panel(Stuff.ASPHALT)), ("noon", wall(Stuff.BRICK, SOUTH, indoors=True))]
 )
 def test_without_sun_there_is_no_solar_relief(name, part):
-    assert appearance(part, NAMED[name]).solar_relief[0] == 0
+    assert Appearance.of(part, NAMED[name]).solar_relief[0] == 0
 
 
 def test_at_noon_rough_asphalt_varies_by_kelvins():
     asphalt = panel(Stuff.ASPHALT)
-    relief = appearance(asphalt, CLEAR).solar_relief / band_slope(temperatures(asphalt, CLEAR))
+    relief = Appearance.of(asphalt, CLEAR).solar_relief / band_slope(solve_temperatures(asphalt, CLEAR))
     assert 1 < relief[0] < 4
 
 
 def test_the_sun_warms_spots_by_no_more_than_a_bound():
     asphalt, calm = panel(Stuff.ASPHALT), replace(NAMED["summer-noon"], wind=0.3)
-    bound = 0.1 * 0.95 * 25 * band_slope(temperatures(asphalt, calm))
-    np.testing.assert_allclose(appearance(asphalt, calm).solar_relief, bound)
+    bound = 0.1 * 0.95 * 25 * band_slope(solve_temperatures(asphalt, calm))
+    np.testing.assert_allclose(Appearance.of(asphalt, calm).solar_relief, bound)
 
 
 def test_solar_relief_follows_the_sun_around_the_house():
-    south, north = appearance(joined([wall(Stuff.BRICK, SOUTH), wall(Stuff.BRICK, NORTH)]), CLEAR).solar_relief
+    south, north = Appearance.of(join_scenes([wall(Stuff.BRICK, SOUTH), wall(Stuff.BRICK, NORTH)]), CLEAR).solar_relief
     assert south > 3 * north
 
 
 def test_under_a_clear_night_sky_spots_that_emit_better_look_warmer():
-    assert appearance(panel(Stuff.ASPHALT), NAMED["night"]).emissive_relief[0] > 0.1
+    assert Appearance.of(panel(Stuff.ASPHALT), NAMED["night"]).emissive_relief[0] > 0.1
 
 
 def test_under_cloud_emissive_relief_fades():
-    clear, grey = (appearance(panel(Stuff.ASPHALT), NAMED[name]).emissive_relief[0] for name in ("night", "rain"))
+    clear, grey = (Appearance.of(panel(Stuff.ASPHALT), NAMED[name]).emissive_relief[0] for name in ("night", "rain"))
     assert abs(grey) < 0.3 * clear
 
 
 def test_no_spot_emits_more_than_a_black_body():
     scene = street()
     for weather in (NAMED["noon"], NAMED["night"]):
-        look = appearance(scene, weather)
-        assert np.all(look.radiance + look.emissive_relief <= band_radiance(temperatures(scene, weather)) + 1e-9)
+        look = Appearance.of(scene, weather)
+        assert np.all(look.radiance + look.emissive_relief <= band_radiance(solve_temperatures(scene, weather)) + 1e-9)
 
 
 def test_far_away_everything_looks_like_the_air():
-    assert appearance(panel(Stuff.SOIL), CLEAR).air == float(band_radiance(air_temperature(CLEAR, CLEAR.hour)))
+    assert Appearance.of(panel(Stuff.SOIL), CLEAR).air == float(band_radiance(air_temperature(CLEAR, CLEAR.hour)))
 
 
 def test_clear_air_takes_a_third_per_kilometre():

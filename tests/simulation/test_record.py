@@ -13,32 +13,32 @@ from tmapr.data.ms2 import read_ms2
 from tmapr.data.sthereo import read_sthereo
 from tmapr.exceptions import InputError
 from tmapr.simulation.camera import Camera
-from tmapr.simulation.record import FRAMES, MANIFEST, Plan, recorded, write
-from tmapr.simulation.streets import FAMILIES, build
+from tmapr.simulation.record import FRAMES, MANIFEST, Plan, film, write_dataset
+from tmapr.simulation.streets import FAMILIES, build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import CAMERAS, Traverse, driven, passing
-from tmapr.simulation.weather import named
+from tmapr.simulation.traverse import CAMERAS, Traverse, drive_lap, prepare_passage
+from tmapr.simulation.weather import find_weather
 from tmapr.types import NANOSECONDS, CoordinateFrame, Fault
 
 CAMERA = Camera(width=64, height=48, focal=40.0)
 SILENT = CAMERA.model_copy(
     update=dict.fromkeys(("netd", "fixed_pattern", "column_noise", "row_noise", "drift", "lag", "nuc_every"), 0.0)
 )
-NOON = Traverse("noon", named("noon"), seed=5, frames=6)
-NIGHT = Traverse("night", named("night"), seed=6, frames=6)
-STOPPING = Traverse("noon", named("noon"), seed=6, frames=300)
+NOON = Traverse("noon", find_weather("noon"), seed=5, frames=6)
+NIGHT = Traverse("night", find_weather("night"), seed=6, frames=6)
+STOPPING = Traverse("noon", find_weather("noon"), seed=6, frames=300)
 """Its lap has stops."""
 PLAN = Plan(layout="folder", family="campus", seed=3, aliasing=0.5, length=160.0, camera=CAMERA)
 
 
 @pytest.fixture(scope="module")
 def world():
-    return build("campus", 3, aliasing=0.5, length=160.0)
+    return build_world("campus", 3, aliasing=0.5, length=160.0)
 
 
 @pytest.fixture(scope="module")
 def worlds():
-    return {family: build(family, 1) for family in FAMILIES}
+    return {family: build_world(family, 1) for family in FAMILIES}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def texture():
 def made(tmp_path_factory):
     """A data set of one traverse, which no test changes."""
     out = tmp_path_factory.mktemp("made") / "out"
-    write(out, PLAN, [NOON])
+    write_dataset(out, PLAN, [NOON])
     return out
 
 
@@ -59,7 +59,7 @@ def seen(world, texture):
     """Makes the sequence that a camera sees in a corridor."""
 
     def see(traverse=NOON, camera=CAMERA, side=None, delay=0.0):
-        return recorded(world, traverse, camera, texture, CoordinateFrame(), side, delay)
+        return film(world, traverse, camera, texture, CoordinateFrame(), side, delay)
 
     return see
 
@@ -79,8 +79,8 @@ def content(folder):
 
 def off_route(world, traverse):
     """Metres from the route, and metres driven, along a finely sampled traverse."""
-    motion, _ = driven(world, traverse)
-    points, _ = motion.poses(np.linspace(motion.along[0], motion.along[-1], 4000))
+    motion, _ = drive_lap(world, traverse)
+    points, _ = motion.poses_at(np.linspace(motion.along[0], motion.along[-1], 4000))
     legs = zip(world.route[:-1], world.route[1:], strict=True)
     route = np.concatenate([np.linspace(start, stop, 500) for start, stop in legs])
     steps = np.hypot(*np.diff(points, axis=0, prepend=points[:1]).T)
@@ -102,24 +102,24 @@ def test_every_frame_keeps_its_own_image(seen):
 
 
 def test_another_seed_drives_another_line(world):
-    first, other = (driven(world, replace(NOON, seed=seed))[0] for seed in (5, 6))
+    first, other = (drive_lap(world, replace(NOON, seed=seed))[0] for seed in (5, 6))
     at = first.along[::100]
-    assert 0.05 < np.linalg.norm(first.poses(at)[0] - other.poses(at)[0], axis=1).max() < 1.0
+    assert 0.05 < np.linalg.norm(first.poses_at(at)[0] - other.poses_at(at)[0], axis=1).max() < 1.0
 
 
 def test_another_seed_has_another_noise_in_the_same_weather(world):
-    first, other = (passing(world, replace(NOON, seed=seed), CAMERA).noise for seed in (5, 6))
+    first, other = (prepare_passage(world, replace(NOON, seed=seed), CAMERA).noise for seed in (5, 6))
     assert first != other
 
 
 def test_night_looks_unlike_noon(seen):
-    noon, night = (images(seen(replace(NOON, weather=named(name)), SILENT)) for name in ("noon", "night"))
+    noon, night = (images(seen(replace(NOON, weather=find_weather(name)), SILENT)) for name in ("noon", "night"))
     assert np.abs(noon.astype(float) - night).max() > CAMERA.gain  # a kelvin
 
 
 def test_the_two_eyes_are_a_baseline_apart_across_the_heading(world):
     camera = CAMERAS["campus"]
-    left, right = (passing(world, NOON, camera, side).views for side in ("left", "right"))
+    left, right = (prepare_passage(world, NOON, camera, side).views for side in ("left", "right"))
     apart = np.array([a.eye - b.eye for a, b in zip(left, right, strict=True)])
     np.testing.assert_allclose(np.linalg.norm(apart, axis=1), camera.baseline)
     across = np.array([[-np.sin(view.heading), np.cos(view.heading), 0] for view in left])
@@ -127,7 +127,7 @@ def test_the_two_eyes_are_a_baseline_apart_across_the_heading(world):
 
 
 def test_a_single_eye_is_above_the_position(world):
-    passage = passing(world, NOON, CAMERA)
+    passage = prepare_passage(world, NOON, CAMERA)
     np.testing.assert_allclose([view.eye[:2] for view in passage.views], passage.positions)
 
 
@@ -142,24 +142,24 @@ def test_the_two_cameras_have_noise_of_their_own(seen):
 
 
 def test_a_delayed_camera_is_where_the_vehicle_is_by_then(seen, world):
-    motion, times = driven(world, NOON)
-    expected, _ = motion.poses(motion.travelled(times / NANOSECONDS + 0.5))
+    motion, times = drive_lap(world, NOON)
+    expected, _ = motion.poses_at(motion.distance_at(times / NANOSECONDS + 0.5))
     late = list(seen(delay=0.5))
     np.testing.assert_allclose([frame.position for frame in late], expected, atol=1e-9)
     assert [frame.stamp for frame in late] == [frame.stamp + NANOSECONDS // 2 for frame in seen()]
 
 
 def test_stamps_rise_through_stops(world):
-    motion, times = driven(world, STOPPING)
-    still = np.diff(motion.travelled(times / NANOSECONDS)) == 0
+    motion, times = drive_lap(world, STOPPING)
+    still = np.diff(motion.distance_at(times / NANOSECONDS)) == 0
     assert still.any()
     assert np.all(np.diff(times) > 0)
 
 
 def test_a_vehicle_that_stands_sees_one_image_but_for_noise(world, texture):
-    motion, times = driven(world, STOPPING)
-    row = int(np.flatnonzero(np.diff(motion.travelled(times / NANOSECONDS)) == 0)[0])
-    first, second = list(recorded(world, STOPPING, SILENT, texture, CoordinateFrame())[row : row + 2])
+    motion, times = drive_lap(world, STOPPING)
+    row = int(np.flatnonzero(np.diff(motion.distance_at(times / NANOSECONDS)) == 0)[0])
+    first, second = list(film(world, STOPPING, SILENT, texture, CoordinateFrame())[row : row + 2])
     np.testing.assert_array_equal(first.image(), second.image())
 
 
@@ -169,7 +169,7 @@ def test_stamps_tell_the_weathers_hour(seen):
 
 
 def test_pitch_and_roll_are_small_and_smooth(world):
-    motion, _ = driven(world, NOON)
+    motion, _ = drive_lap(world, NOON)
     for sway in (motion.pitch, motion.roll):
         degrees = np.degrees(sway.at(np.linspace(0, 160, 16_001)))
         assert 0.1 < degrees.std() < 0.5
@@ -177,8 +177,8 @@ def test_pitch_and_roll_are_small_and_smooth(world):
 
 
 def test_the_camera_pitches_and_rolls_with_the_road(world):
-    motion, times = driven(world, NOON)
-    along, views = motion.travelled(times / NANOSECONDS), passing(world, NOON, CAMERA).views
+    motion, times = drive_lap(world, NOON)
+    along, views = motion.distance_at(times / NANOSECONDS), prepare_passage(world, NOON, CAMERA).views
     np.testing.assert_allclose([view.pitch for view in views], motion.pitch.at(along))
     np.testing.assert_allclose([view.roll for view in views], motion.roll.at(along))
 
@@ -229,7 +229,7 @@ def test_a_folder_reads_back_bit_for_bit(seen, made):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_ms2_reads_back_images_positions_and_headings(side, seen, tmp_path):
-    write(tmp_path / "out", PLAN.model_copy(update={"layout": "ms2"}), [NOON])
+    write_dataset(tmp_path / "out", PLAN.model_copy(update={"layout": "ms2"}), [NOON])
     for read, drawn in zip(read_ms2(tmp_path / "out", f"noon/{side}", FRAMES["ms2"]), seen(side=side), strict=True):
         np.testing.assert_array_equal(read.image(), drawn.image())
         np.testing.assert_allclose(read.position, drawn.position, atol=1e-3)
@@ -238,17 +238,17 @@ def test_ms2_reads_back_images_positions_and_headings(side, seen, tmp_path):
 
 
 def test_sthereo_has_a_pose_for_every_third_frame_and_reads_back_what_they_say(tmp_path):
-    traverse, world = replace(NOON, frames=130), build("city", 3, aliasing=0.5, length=160.0)
+    traverse, world = replace(NOON, frames=130), build_world("city", 3, aliasing=0.5, length=160.0)
     plan = PLAN.model_copy(update={"layout": "sthereo", "family": "city"})
-    write(tmp_path, plan, [traverse])
+    write_dataset(tmp_path, plan, [traverse])
     assert len((tmp_path / "noon/pose/global_pose.csv").read_text().splitlines()) == 44
     left, right = (list(read_sthereo(tmp_path, f"noon/{side}", FRAMES["sthereo"])) for side in ("left", "right"))
-    driven = passing(world, traverse, CAMERA)
+    driven = prepare_passage(world, traverse, CAMERA)
     np.testing.assert_allclose(positions(left)[::3], driven.positions[::3], atol=1e-3)
     headings = [[frame.heading, view.heading] for frame, view in zip(left, driven.views, strict=True)][::3]
     np.testing.assert_allclose(np.angle(np.exp(1j * np.diff(headings))), 0, atol=1e-6)
     # Seven milliseconds after a pose: at the mean speed to the next one instead of the present one, some m/s apart.
-    late = passing(world, traverse, CAMERA, delay=0.007).positions
+    late = prepare_passage(world, traverse, CAMERA, delay=0.007).positions
     np.testing.assert_allclose(positions(right)[:-1:3], late[:-1:3], atol=0.02)
     # After the last pose there is no next one.
     np.testing.assert_array_equal(positions(right)[-1], positions(left)[-1])
@@ -256,7 +256,7 @@ def test_sthereo_has_a_pose_for_every_third_frame_and_reads_back_what_they_say(t
 
 
 def test_poses_are_never_too_sparse_to_be_bridged(tmp_path):
-    write(tmp_path, PLAN.model_copy(update={"layout": "sthereo"}), [replace(NOON, frames=130)])
+    write_dataset(tmp_path, PLAN.model_copy(update={"layout": "sthereo"}), [replace(NOON, frames=130)])
     assert not np.isnan(positions(read_sthereo(tmp_path, "noon/right"))).any()
 
 
@@ -269,14 +269,14 @@ def test_there_is_a_step_of_progress_for_every_image(tmp_path):
             yield row
         whole.append(len(rows))
 
-    write(tmp_path / "out", PLAN.model_copy(update={"layout": "ms2"}), [NOON, NIGHT], watch)
+    write_dataset(tmp_path / "out", PLAN.model_copy(update={"layout": "ms2"}), [NOON, NIGHT], watch)
     assert steps == list(range(2 * 2 * 6))
     assert whole == [24]
 
 
 def test_a_whole_traverse_is_not_written_again(made):
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*")}
-    write(made, PLAN, [NOON])
+    write_dataset(made, PLAN, [NOON])
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*")} == before
 
 
@@ -288,30 +288,30 @@ def interrupt(out, plan, traverses):
         raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="the disk is full"):
-        write(out, plan, traverses, breaking)
+        write_dataset(out, plan, traverses, breaking)
 
 
 @pytest.mark.parametrize("layout", ["ms2", "folder"])
 def test_an_interrupted_data_set_is_finished_as_if_nothing_had_happened(layout, tmp_path):
     plan = PLAN.model_copy(update={"layout": layout})
     interrupt(tmp_path / "broken", plan, [NOON, NIGHT])
-    write(tmp_path / "broken", plan, [NOON, NIGHT])
-    write(tmp_path / "whole", plan, [NOON, NIGHT])
+    write_dataset(tmp_path / "broken", plan, [NOON, NIGHT])
+    write_dataset(tmp_path / "whole", plan, [NOON, NIGHT])
     assert content(tmp_path / "broken") == content(tmp_path / "whole")
 
 
 def test_nothing_remains_of_an_interrupted_traverse(tmp_path):
     plan, otherwise = PLAN.model_copy(update={"layout": "ms2"}), replace(NOON, frames=5)
     interrupt(tmp_path / "broken", plan, [NOON])
-    write(tmp_path / "broken", plan, [otherwise])
-    write(tmp_path / "whole", plan, [otherwise])
+    write_dataset(tmp_path / "broken", plan, [otherwise])
+    write_dataset(tmp_path / "whole", plan, [otherwise])
     assert content(tmp_path / "broken") == content(tmp_path / "whole")
 
 
 def test_a_traverse_can_be_added_later(tmp_path):
-    write(tmp_path / "later", PLAN, [NOON])
-    write(tmp_path / "later", PLAN, [NOON, NIGHT])
-    write(tmp_path / "once", PLAN, [NOON, NIGHT])
+    write_dataset(tmp_path / "later", PLAN, [NOON])
+    write_dataset(tmp_path / "later", PLAN, [NOON, NIGHT])
+    write_dataset(tmp_path / "once", PLAN, [NOON, NIGHT])
     assert content(tmp_path / "later") == content(tmp_path / "once")
 
 
@@ -329,7 +329,7 @@ def test_a_traverse_can_be_added_later(tmp_path):
 )
 def test_a_data_set_of_another_plan_is_refused_by_the_key_that_differs(change, named, made):
     with pytest.raises(InputError, match=rf"{named}.*; remove it, or choose another folder"):
-        write(made, PLAN.model_copy(update=change), [NOON])
+        write_dataset(made, PLAN.model_copy(update=change), [NOON])
 
 
 @pytest.mark.parametrize(
@@ -342,28 +342,28 @@ def test_a_data_set_of_another_plan_is_refused_by_the_key_that_differs(change, n
 )
 def test_a_whole_traverse_that_was_driven_otherwise_is_refused(change, named, made):
     with pytest.raises(InputError, match=named):
-        write(made, PLAN, [replace(NOON, **change)])
+        write_dataset(made, PLAN, [replace(NOON, **change)])
 
 
 def test_a_folder_with_something_else_in_it_is_refused_and_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match=f"is not empty and holds no {MANIFEST}"):
-        write(tmp_path, PLAN, [NOON])
+        write_dataset(tmp_path, PLAN, [NOON])
     assert content(tmp_path) == {"thesis.txt": b"years of work"}
 
 
 def test_a_folder_that_was_not_simulated_is_never_removed(tmp_path):
-    write(tmp_path, PLAN, [NOON])
+    write_dataset(tmp_path, PLAN, [NOON])
     (tmp_path / "night").mkdir()
     with pytest.raises(InputError, match="was not simulated; remove it, or choose another name"):
-        write(tmp_path, PLAN, [NIGHT])
+        write_dataset(tmp_path, PLAN, [NIGHT])
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"plan": 3}'])
 def test_a_broken_manifest_is_refused(text, tmp_path):
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(InputError, match=f"{MANIFEST}: .* cannot be read; remove"):
-        write(tmp_path, PLAN, [NOON])
+        write_dataset(tmp_path, PLAN, [NOON])
 
 
 @pytest.mark.parametrize(
@@ -379,5 +379,5 @@ def test_a_broken_manifest_is_refused(text, tmp_path):
 )
 def test_a_bad_traverse_is_refused_before_anything_is_written(traverses, said, tmp_path):
     with pytest.raises(InputError, match=said):
-        write(tmp_path / "out", PLAN, traverses)
+        write_dataset(tmp_path / "out", PLAN, traverses)
     assert not (tmp_path / "out").exists()

@@ -11,16 +11,17 @@ from tmapr.simulation.camera import Camera
 from tmapr.simulation.light import Appearance
 from tmapr.simulation.materials import Stuff
 from tmapr.simulation.render import Renderer
-from tmapr.simulation.scene import Scene, joined
+from tmapr.simulation.scene import Scene, join_scenes
 from tmapr.simulation.texture import LEVELS, SIZE, TEXEL, make_texture
-from tmapr.simulation.view import FAR, NEAR, NOTHING, View, pixel_rays
+from tmapr.simulation.view import FAR, NEAR, NOTHING, Viewpoint, pixel_rays
 
 CAMERA = Camera(width=80, height=64, focal=50.0)
 TEXTURE = make_texture(3)
 ANYTHING = Finish(Stuff.BRICK)
 EYE = np.array([4.0, -3.0, 1.7])
 VIEWS = [
-    View(EYE, heading, pitch, roll) for heading, pitch, roll in ((0.3, 0.0, 0.0), (2.0, 0.2, -0.4), (5.0, -0.3, 1.0))
+    Viewpoint(EYE, heading, pitch, roll)
+    for heading, pitch, roll in ((0.3, 0.0, 0.0), (2.0, 0.2, -0.4), (5.0, -0.3, 1.0))
 ]
 
 
@@ -91,14 +92,14 @@ def test_depths_are_those_of_the_rays(view, rng):
 
 
 def test_a_floor_that_begins_behind_the_camera_needs_no_clipping():
-    floor, view = quads([(-30.0, -40.0, 0.0)], [(60.0, 0.0, 0.0)], [(0.0, 80.0, 0.0)]), View(EYE, 0.3, -0.1, 0.2)
+    floor, view = quads([(-30.0, -40.0, 0.0)], [(60.0, 0.0, 0.0)], [(0.0, 80.0, 0.0)]), Viewpoint(EYE, 0.3, -0.1, 0.2)
     ids, _ = cast(floor, view)
     assert 0.2 < np.mean(ids == 0) < 0.9
     assert np.mean(Renderer(floor, CAMERA).rasterise(view).ids == ids) > 0.999
 
 
 def test_nothing_behind_the_camera_is_seen():
-    assert np.all(Renderer(wall(-5.0), CAMERA).rasterise(View(np.zeros(3), 0.0)).ids == NOTHING)
+    assert np.all(Renderer(wall(-5.0), CAMERA).rasterise(Viewpoint(np.zeros(3), 0.0)).ids == NOTHING)
 
 
 def test_an_empty_scene_is_all_sky():
@@ -116,8 +117,8 @@ def test_the_order_of_the_surfaces_does_not_matter(view, rng):
 
 
 def test_of_two_surfaces_in_one_place_the_first_is_seen():
-    twice = joined([wall(5.0), wall(5.0)])
-    assert np.all(Renderer(twice, CAMERA).rasterise(View(np.zeros(3), 0.0)).ids == 0)
+    twice = join_scenes([wall(5.0), wall(5.0)])
+    assert np.all(Renderer(twice, CAMERA).rasterise(Viewpoint(np.zeros(3), 0.0)).ids == 0)
 
 
 def test_a_renderer_remembers_nothing_of_the_frame_before(rng):
@@ -130,7 +131,7 @@ def test_a_renderer_remembers_nothing_of_the_frame_before(rng):
 
 @pytest.mark.parametrize(("distance", "seen"), [(0.9 * NEAR, False), (1.1 * NEAR, True), (0.99 * FAR, True)])
 def test_surfaces_are_drawn_from_near_to_far(distance, seen):
-    ids = Renderer(wall(distance, size=4000.0), CAMERA).rasterise(View(np.zeros(3), 0.0)).ids
+    ids = Renderer(wall(distance, size=4000.0), CAMERA).rasterise(Viewpoint(np.zeros(3), 0.0)).ids
     assert np.all((ids == 0) == seen)
 
 
@@ -138,7 +139,7 @@ def test_what_is_beyond_far_is_sky():
     """A floor ends there, though it goes on."""
     floor = quads([(-10.0, -3000.0, 0.0)], [(5000.0, 0.0, 0.0)], [(0.0, 6000.0, 0.0)])
     sharp = Camera(width=80, height=64, focal=5000.0)
-    view = View(EYE, 0.0)
+    view = Viewpoint(EYE, 0.0)
     down = -rays(view, sharp)[:, :, 2]
     np.testing.assert_array_equal(Renderer(floor, sharp).rasterise(view).ids == 0, down > EYE[2] / FAR)
 
@@ -166,19 +167,21 @@ def test_axes_are_right_handed_and_at_right_angles():
 
 
 def test_the_camera_looks_along_its_heading_and_up_by_its_pitch():
-    ahead = View(EYE, 0.8, 0.3, 0.5).axes[2]
+    ahead = Viewpoint(EYE, 0.8, 0.3, 0.5).axes[2]
     np.testing.assert_allclose((np.arctan2(ahead[1], ahead[0]), np.arcsin(ahead[2])), (0.8, 0.3))
 
 
 def test_a_camera_that_looks_east_has_south_to_its_right():
-    np.testing.assert_allclose(View(EYE, 0.0).axes[0], [0, -1, 0], atol=1e-15)
+    np.testing.assert_allclose(Viewpoint(EYE, 0.0).axes[0], [0, -1, 0], atol=1e-15)
 
 
 def test_a_camera_rolled_clockwise_looks_down_to_its_right():
-    assert View(EYE, 0.3, 0.0, 0.2).axes[0][2] == pytest.approx(-np.sin(0.2))
+    assert Viewpoint(EYE, 0.3, 0.0, 0.2).axes[0][2] == pytest.approx(-np.sin(0.2))
 
 
-@pytest.mark.parametrize("view", [View(EYE, 0.3, 0.4, 0.0), View(EYE, 0.3, 1.1, 0.3), View(EYE, 2.0, -0.1, -0.3)])
+@pytest.mark.parametrize(
+    "view", [Viewpoint(EYE, 0.3, 0.4, 0.0), Viewpoint(EYE, 0.3, 1.1, 0.3), Viewpoint(EYE, 2.0, -0.1, -0.3)]
+)
 def test_the_sky_shines_by_its_elevation(view):
     behind, look = wall(-5.0), shine(wall(-5.0))
     direction = rays(view)
@@ -192,13 +195,13 @@ def test_the_sky_shines_by_its_elevation(view):
 def test_air_hides_a_wall_by_its_distance(distance):
     look = shine(wall(distance), extinction=0.01)
     passed = np.exp(-0.01 * distance)
-    found = Renderer(wall(distance, size=2000.0), CAMERA).radiance(View(np.zeros(3), 0.0), look, TEXTURE)
+    found = Renderer(wall(distance, size=2000.0), CAMERA).radiance(Viewpoint(np.zeros(3), 0.0), look, TEXTURE)
     np.testing.assert_allclose(found, passed * 50 + (1 - passed) * 60, rtol=1e-5)
 
 
 def test_far_away_everything_shines_as_the_air():
     found = Renderer(wall(850.0, size=2000.0), CAMERA).radiance(
-        View(np.zeros(3), 0.0), shine(wall(850.0), extinction=0.03), TEXTURE
+        Viewpoint(np.zeros(3), 0.0), shine(wall(850.0), extinction=0.03), TEXTURE
     )
     np.testing.assert_allclose(found, 60, rtol=1e-6)
 
@@ -219,7 +222,7 @@ def level_of(number):
 def test_the_texture_lies_on_a_wall_in_metres(distance, level, channel):
     """Bilinear between the texels of the level at which a pixel is no larger than one, repeated without end."""
     scene = wall(distance, size=2000.0 if distance > 100 else 300.0, texture=(3.0, 8.0))
-    view = View(np.zeros(3), 0.0)
+    view = Viewpoint(np.zeros(3), 0.0)
     points = rays(view) * distance - scene.origin[0] + np.array([0, 3.0, 8.0])
     texels = [points[:, :, axis] / (TEXEL * 2**level) - 0.5 for axis in (2, 1)]
     expected = map_coordinates(level_of(level)[:, :, channel].astype(float), texels, order=1, mode="grid-wrap")
@@ -232,7 +235,7 @@ def test_the_texture_lies_on_a_wall_in_metres(distance, level, channel):
 def test_a_floor_is_as_coarse_as_its_pixels_are_long(order):
     """From h above it, a pixel at the distance z is z²/(h·focal) long, whichever edge leads there."""
     floor = quads([(-10.0, -300.0, 0.0)], *[[(600.0, 0.0, 0.0)], [(0.0, 600.0, 0.0)]][::order])
-    view, height, column = View(np.array([0.0, 0.0, 1.7]), 0.0), 1.7, CAMERA.width // 2
+    view, height, column = Viewpoint(np.array([0.0, 0.0, 1.7]), 0.0), 1.7, CAMERA.width // 2
     found = textured(floor, view, emissive=1.0)
     for row in range(CAMERA.height // 2 + 1, CAMERA.height):
         distance = height * CAMERA.focal / (row + 0.5 - CAMERA.height / 2)
@@ -246,15 +249,15 @@ def test_a_floor_is_as_coarse_as_its_pixels_are_long(order):
 def test_a_step_aside_moves_the_texture_with_its_wall():
     """At 5 m a pixel is 0.1 m wide: a metre to the left is ten columns to the right."""
     scene = wall(5.0, size=60.0)
-    before, after = (textured(scene, View(np.array([0.0, y, 0.0]), 0.0), emissive=1.0) for y in (0.0, 1.0))
+    before, after = (textured(scene, Viewpoint(np.array([0.0, y, 0.0]), 0.0), emissive=1.0) for y in (0.0, 1.0))
     np.testing.assert_allclose(after[:, 10:], before[:, :-10], atol=1e-3)
 
 
 def test_a_wall_shows_the_same_texture_from_nearer():
     """At 5 m and at 4 m pixels are of one level; every fifth from there is every fourth from here."""
     scene = wall(5.0, size=60.0)
-    far = textured(scene, View(np.array([0.0, 0.0, 0.0]), 0.0), emissive=1.0)
-    near = textured(scene, View(np.array([1.0, -0.01, -0.01]), 0.0), emissive=1.0)
+    far = textured(scene, Viewpoint(np.array([0.0, 0.0, 0.0]), 0.0), emissive=1.0)
+    near = textured(scene, Viewpoint(np.array([1.0, -0.01, -0.01]), 0.0), emissive=1.0)
     rows, columns = (np.arange(-5, 5) for _ in range(2))
     seen_far = far[np.ix_(CAMERA.height // 2 + 4 * rows, CAMERA.width // 2 + 4 * columns)]
     seen_near = near[np.ix_(CAMERA.height // 2 + 5 * rows, CAMERA.width // 2 + 5 * columns)]
@@ -263,6 +266,6 @@ def test_a_wall_shows_the_same_texture_from_nearer():
 
 def test_copies_with_the_same_texture_look_the_same():
     first, second = (wall(5.0, size=20.0, texture=(2.0, 3.0), aside=aside) for aside in (0.0, 64.5))
-    one = textured(first, View(np.zeros(3), 0.0), emissive=1.0)
-    other = textured(second, View(np.array([0.0, 64.5, 0.0]), 0.0), emissive=1.0)
+    one = textured(first, Viewpoint(np.zeros(3), 0.0), emissive=1.0)
+    other = textured(second, Viewpoint(np.array([0.0, 64.5, 0.0]), 0.0), emissive=1.0)
     np.testing.assert_allclose(one, other, atol=1e-3)

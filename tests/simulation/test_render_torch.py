@@ -8,14 +8,14 @@ import torch
 
 from tmapr.simulation.blocks import Builder, Finish
 from tmapr.simulation.camera import Camera
-from tmapr.simulation.light import appearance
+from tmapr.simulation.light import Appearance
 from tmapr.simulation.materials import Stuff
 from tmapr.simulation.render import Renderer
-from tmapr.simulation.render_torch import TorchRenderer, texture_on
+from tmapr.simulation.render_torch import TorchRenderer, move_texture
 from tmapr.simulation.route import Way
-from tmapr.simulation.streets import FAMILIES, build
+from tmapr.simulation.streets import FAMILIES, build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.view import NOTHING, View
+from tmapr.simulation.view import NOTHING, Viewpoint
 from tmapr.simulation.weather import NAMED
 
 CAMERA = Camera(width=80, height=64, focal=50.0)
@@ -31,13 +31,13 @@ by a fifth of its range: 1 W/(m² sr) at noon. A pixel whose footprint is just o
 @pytest.fixture(scope="module", params=FAMILIES)
 def drawn(request):
     """A scene with both of its renderers, and views along its route."""
-    world = build(request.param, 1, length=LENGTHS[request.param])
+    world = build_world(request.param, 1, length=LENGTHS[request.param])
     scene = world.scene(1)
     way = Way(world.route, world.turn)
-    points, velocity, _ = way.rounded(np.linspace(3.0, way.legs.sum(), len(SWAYS)))
+    points, velocity, _ = way.round_corners(np.linspace(3.0, way.legs.sum(), len(SWAYS)))
     headings = np.arctan2(velocity[:, 1], velocity[:, 0]).tolist()
     poses = zip(points, headings, SWAYS, strict=True)
-    views = [View(np.append(point, 1.5), heading + 0.2, *sway) for point, heading, sway in poses]
+    views = [Viewpoint(np.append(point, 1.5), heading + 0.2, *sway) for point, heading, sway in poses]
     return scene, Renderer(scene, CAMERA), TorchRenderer(scene, CAMERA, "cpu"), views
 
 
@@ -60,7 +60,7 @@ def test_both_see_them_at_the_same_depths(drawn):
 @pytest.mark.parametrize("weather", ["noon", "rain"])
 def test_both_see_the_same_radiance(drawn, weather):
     scene, compiled, tensors, views = drawn
-    look, texture = appearance(scene, NAMED[weather]), texture_on(TEXTURE, "cpu")
+    look, texture = Appearance.of(scene, NAMED[weather]), move_texture(TEXTURE, "cpu")
     for view in views:
         ids, _ = tensors.rasterise(view)
         same = ids.numpy() == compiled.rasterise(view).ids
@@ -71,15 +71,15 @@ def test_both_see_the_same_radiance(drawn, weather):
 def test_both_see_the_same_sky():
     builder = Builder()
     builder.ground((0, 0), (1, 1), Finish(Stuff.BRICK), level=-1000.0)
-    view, below = View(np.zeros(3), 0.4, 0.5, 0.3), builder.scene()
-    look = replace(appearance(below, NAMED["noon"]), sky=np.linspace(40.0, 10.0, 64))
+    view, below = Viewpoint(np.zeros(3), 0.4, 0.5, 0.3), builder.scene()
+    look = replace(Appearance.of(below, NAMED["noon"]), sky=np.linspace(40.0, 10.0, 64))
     expected = Renderer(below, CAMERA).radiance(view, look, TEXTURE)
-    found = TorchRenderer(below, CAMERA, "cpu").radiance(view, look, texture_on(TEXTURE, "cpu"))
+    found = TorchRenderer(below, CAMERA, "cpu").radiance(view, look, move_texture(TEXTURE, "cpu"))
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
 
 
 def test_what_is_behind_is_not_seen_by_torch_either():
     builder = Builder()
     builder.quad((-5, -50, -50), (0, 100, 0), (0, 0, 100), Finish(Stuff.BRICK))
-    ids, _ = TorchRenderer(builder.scene(), CAMERA, "cpu").rasterise(View(np.zeros(3), 0.0))
+    ids, _ = TorchRenderer(builder.scene(), CAMERA, "cpu").rasterise(Viewpoint(np.zeros(3), 0.0))
     assert torch.all(ids == NOTHING)

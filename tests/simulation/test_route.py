@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tmapr.simulation.route import RECORDED, Wave, Way, frame_times, lap, strayed
+from tmapr.simulation.route import RECORDED, Wave, Way, frame_times, sample_lap, stray
 from tmapr.types import NANOSECONDS
 
 TURN = 3.0
@@ -29,7 +29,7 @@ def distance_to(corners, points):
 
 
 def driven(seed, speed=5.0, wander=0.4):
-    return lap(SQUARE, speed, wander, np.random.default_rng(seed))
+    return sample_lap(SQUARE, speed, wander, np.random.default_rng(seed))
 
 
 def waits_of(motion):
@@ -44,14 +44,14 @@ def test_the_rounded_way_is_the_moving_average_of_the_route():
     weights = 1 - (offsets / half) ** 2
     along = np.array([30.0, 55.0, 60.0, 63.0, 98.0, 199.0, 203.0])
     averages = [np.average(on_polygon(at - offsets), axis=0, weights=weights) for at in along]
-    np.testing.assert_allclose(SQUARE.rounded(along)[0], averages, atol=1e-6)
+    np.testing.assert_allclose(SQUARE.round_corners(along)[0], averages, atol=1e-6)
 
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_its_derivatives_are_those_of_the_points(order):
     step = 1e-5
-    before, after = (SQUARE.rounded(AROUND + shift)[order - 1] for shift in (-step, step))
-    np.testing.assert_allclose(SQUARE.rounded(AROUND)[order], (after - before) / (2 * step), atol=2e-5)
+    before, after = (SQUARE.round_corners(AROUND + shift)[order - 1] for shift in (-step, step))
+    np.testing.assert_allclose(SQUARE.round_corners(AROUND)[order], (after - before) / (2 * step), atol=2e-5)
 
 
 def test_a_right_angle_is_taken_at_the_radius_of_the_turn():
@@ -69,53 +69,53 @@ def test_a_way_to_the_right_has_negative_curvature():
 
 def test_rounded_corners_stay_near_the_route():
     # In the middle of a right angle, by 3 h / 16 with h = 3/√2 turns.
-    furthest = distance_to(SQUARE.corners, SQUARE.rounded(AROUND)[0]).max()
+    furthest = distance_to(SQUARE.corners, SQUARE.round_corners(AROUND)[0]).max()
     np.testing.assert_allclose(furthest, 9 / 16 / np.sqrt(2) * TURN, rtol=1e-3)
 
 
 def test_straights_stay_where_they_are():
     straight = np.linspace(7.0, 53.0, 20)
-    np.testing.assert_allclose(SQUARE.rounded(straight)[0], on_polygon(straight), atol=1e-12)
+    np.testing.assert_allclose(SQUARE.round_corners(straight)[0], on_polygon(straight), atol=1e-12)
 
 
 def test_the_lap_ends_where_it_starts():
-    start, end = SQUARE.rounded(np.array([1.0, 1.0 + LENGTH]))[0]
+    start, end = SQUARE.round_corners(np.array([1.0, 1.0 + LENGTH]))[0]
     np.testing.assert_allclose(start, end, atol=1e-9)
 
 
 def test_headings_are_the_direction_in_which_positions_go():
     motion, step = driven(1), 1e-5
-    headings = motion.poses(AROUND)[1]
-    moved = motion.poses(AROUND + step)[0] - motion.poses(AROUND - step)[0]
+    headings = motion.poses_at(AROUND)[1]
+    moved = motion.poses_at(AROUND + step)[0] - motion.poses_at(AROUND - step)[0]
     turned = np.exp(1j * headings) * (moved[:, 0] - 1j * moved[:, 1])
     np.testing.assert_allclose(np.angle(turned), 0, atol=1e-5)
 
 
 def test_headings_have_no_steps_although_the_vehicle_wanders():
     fine = np.linspace(50.0, 70.0, 20_001)
-    changes = np.diff(np.unwrap(driven(1).poses(fine)[1]))
+    changes = np.diff(np.unwrap(driven(1).poses_at(fine)[1]))
     assert np.abs(changes).max() < 0.001 * 2 / TURN
 
 
 def test_wandering_stays_within_its_bound_and_uses_it():
     motion = driven(3, wander=0.4)
-    aside = np.linalg.norm(motion.poses(AROUND)[0] - SQUARE.rounded(AROUND)[0], axis=1)
+    aside = np.linalg.norm(motion.poses_at(AROUND)[0] - SQUARE.round_corners(AROUND)[0], axis=1)
     assert 0.2 < aside.max() <= 0.4
 
 
 def test_wandering_is_to_the_left_of_the_way():
     left = Wave(0.3, np.zeros(1), np.full(1, np.pi / 2))
-    points, _ = strayed(SQUARE, left, np.array([30.0]))
+    points, _ = stray(SQUARE, left, np.array([30.0]))
     np.testing.assert_allclose(points, [[30.0, 0.3]])
 
 
 def test_the_slope_of_a_wave_is_its_derivative(rng):
-    wave, along = Wave.drawn(rng, 0.5, shortest=10.0), np.linspace(0, 100, 50)
+    wave, along = Wave.sample(rng, 0.5, shortest=10.0), np.linspace(0, 100, 50)
     np.testing.assert_allclose(wave.slope(along), (wave.at(along + 1e-5) - wave.at(along - 1e-5)) / 2e-5, atol=1e-8)
 
 
 def test_another_seed_drives_another_line():
-    assert np.abs(driven(1).poses(AROUND)[0] - driven(2).poses(AROUND)[0]).max() > 0.05
+    assert np.abs(driven(1).poses_at(AROUND)[0] - driven(2).poses_at(AROUND)[0]).max() > 0.05
 
 
 def test_the_same_seed_drives_the_same_line():
@@ -144,13 +144,13 @@ def test_in_a_stop_time_goes_on_and_the_pose_stays():
     motion = driven(STOPS)
     row = int(np.flatnonzero((np.diff(motion.along) == 0) & (np.diff(motion.seconds) > 1))[0])
     within = np.linspace(motion.seconds[row], motion.seconds[row + 1], 20)
-    assert len(np.unique(motion.travelled(within))) == 1
+    assert len(np.unique(motion.distance_at(within))) == 1
 
 
 def test_before_a_stop_the_vehicle_brakes_no_harder_than_a_car():
     motion = driven(STOPS, speed=8.0)
     times = np.arange(0, motion.duration, 0.5)
-    speeds = np.diff(motion.travelled(times)) / 0.5
+    speeds = np.diff(motion.distance_at(times)) / 0.5
     assert np.abs(np.diff(speeds) / 0.5).max() < 4
 
 
@@ -159,7 +159,7 @@ def test_bends_are_taken_at_about_half_the_speed():
     assert len(waits_of(motion)) == 0
     corner, straight = ([at - 0.5, at + 0.5] for at in (60.0, 80.0))
     ends = np.interp([*corner, *straight], motion.along, motion.seconds)
-    metres = [np.hypot(*np.diff(motion.poses(np.array(part))[0], axis=0)[0]) for part in (corner, straight)]
+    metres = [np.hypot(*np.diff(motion.poses_at(np.array(part))[0], axis=0)[0]) for part in (corner, straight)]
     slow, fast = metres / np.diff(ends)[::2]
     assert 0.35 < slow / fast < 0.65
 

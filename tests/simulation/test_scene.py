@@ -6,27 +6,27 @@ import numpy as np
 from panels import EAST, NORTH, SOUTH, UP, WEST, panel, street
 
 from tmapr.simulation.materials import Stuff
-from tmapr.simulation.scene import joined
+from tmapr.simulation.scene import join_scenes
 
 
 def test_joined_scenes_keep_the_order_of_their_parts():
     parts = [panel(Stuff.ASPHALT), panel(Stuff.GLASS, EAST), panel(Stuff.ROCK, NORTH)]
-    np.testing.assert_array_equal(joined(parts).material, [Stuff.ASPHALT, Stuff.GLASS, Stuff.ROCK])
+    np.testing.assert_array_equal(join_scenes(parts).material, [Stuff.ASPHALT, Stuff.GLASS, Stuff.ROCK])
 
 
 def test_joined_scenes_keep_every_column():
     first, second = panel(Stuff.METAL, WEST, power=3.0), street()
-    for column, left, right in zip(*map(astuple, (joined([first, second]), first, second)), strict=True):
+    for column, left, right in zip(*map(astuple, (join_scenes([first, second]), first, second)), strict=True):
         np.testing.assert_array_equal(column, np.concatenate([left, right]))
 
 
 def test_a_scene_is_as_long_as_its_surfaces():
-    assert len(joined([street(), panel(Stuff.SOIL)])) == len(street()) + 1
+    assert len(join_scenes([street(), panel(Stuff.SOIL)])) == len(street()) + 1
 
 
 def test_a_panel_faces_where_it_was_told_to():
     sides = (UP, EAST, NORTH, WEST, SOUTH)
-    np.testing.assert_allclose(joined([panel(Stuff.BRICK, side) for side in sides]).normals, sides, atol=1e-15)
+    np.testing.assert_allclose(join_scenes([panel(Stuff.BRICK, side) for side in sides]).normals, sides, atol=1e-15)
 
 
 def test_normals_stand_on_both_edges(rng):

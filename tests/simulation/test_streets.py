@@ -15,9 +15,9 @@ from tmapr.simulation.materials import MATERIALS, Stuff
 from tmapr.simulation.render import Renderer
 from tmapr.simulation.route import Way
 from tmapr.simulation.scene import Behind
-from tmapr.simulation.streets import FAMILIES, LEAST, build
+from tmapr.simulation.streets import FAMILIES, LEAST, build_world
 from tmapr.simulation.traverse import CAMERAS
-from tmapr.simulation.view import NOTHING, View
+from tmapr.simulation.view import NOTHING, Viewpoint
 
 SMALL = Camera(width=80, height=64, focal=50.0)
 CLEARANCE = 0.8
@@ -33,7 +33,7 @@ def worlds():
 
 def built(family, seed, aliasing=0.3):
     """A small world."""
-    return build(family, seed, aliasing=aliasing, length=LENGTHS[family])
+    return build_world(family, seed, aliasing=aliasing, length=LENGTHS[family])
 
 
 def same(scene, other):
@@ -43,7 +43,7 @@ def same(scene, other):
 def along(way, turn, step=1.0):
     """Points and headings of a way as it is taken."""
     taken = Way(way, turn)
-    points, velocity, _ = taken.rounded(np.arange(0, taken.legs.sum(), step))
+    points, velocity, _ = taken.round_corners(np.arange(0, taken.legs.sum(), step))
     return points, np.arctan2(velocity[:, 1], velocity[:, 0])
 
 
@@ -122,7 +122,7 @@ def test_a_campus_is_indoors_throughout_and_the_others_nowhere(worlds, family, i
     ],
 )
 def test_nothing_that_is_fixed_stands_in_the_way(family, seed, length):
-    world = build(family, seed, length=length)
+    world = build_world(family, seed, length=length)
     standing = cKDTree(standing_at(world.fixed, CAMERAS[family].mount))
     for way in (world.route, world.detour):
         assert standing.query(along(way, world.turn, 0.5)[0])[0].min() > CLEARANCE
@@ -155,14 +155,14 @@ def test_the_detour_leaves_the_route_and_returns(worlds, family):
 
 @pytest.mark.parametrize(("family", "expected"), [("campus", 300.0), ("city", 640.0), ("valley", 1000.0)])
 def test_routes_are_about_as_long_as_the_family_says(family, expected):
-    world = build(family, 1)
+    world = build_world(family, 1)
     assert Way(world.route, world.turn).legs.sum() == pytest.approx(expected, rel=0.15)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_routes_are_about_as_long_as_asked_for(family):
     for length in (LEAST[family], 2 * LEAST[family]):
-        world = build(family, 3, length=length)
+        world = build_world(family, 3, length=length)
         assert Way(world.route, world.turn).legs.sum() == pytest.approx(length, rel=0.15)
 
 
@@ -183,11 +183,11 @@ def kinds(scene):
 def test_a_turned_world_is_the_same_seen_from_a_turned_place(worlds, family):
     """Seed, things that pass and ways turn together: a camera that turns along sees the same surfaces."""
     world, angle = worlds[family], 1.1
-    turned = world.turned(angle)
+    turned = world.rotate(angle)
     pictures = []
     for each in (world, turned):
         points, headings = along(each.route, each.turn)
-        view = View(np.append(points[40], CAMERAS[family].mount), float(headings[40]), 0.05, -0.03)
+        view = Viewpoint(np.append(points[40], CAMERAS[family].mount), float(headings[40]), 0.05, -0.03)
         pictures.append(Renderer(each.scene(5), SMALL).rasterise(view).ids)
     assert np.mean(pictures[0] == pictures[1]) > 0.998
 
@@ -196,38 +196,38 @@ def test_a_turned_world_is_the_same_seen_from_a_turned_place(worlds, family):
 def test_turning_is_about_the_vertical_and_counter_clockwise(worlds, family):
     world, angle = worlds[family], 0.4
     matrix = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
-    turned, before = world.turned(angle).scene(2), world.scene(2)
+    turned, before = world.rotate(angle).scene(2), world.scene(2)
     for column, expected in ((turned.origin, before.origin), (turned.along, before.along)):
         np.testing.assert_allclose(column, expected @ matrix.T, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_ray_leaves_a_campus(seed):
-    world = build("campus", seed)
+    world = build_world("campus", seed)
     renderer = Renderer(world.scene(1), SMALL)
     points, headings = along(world.detour, world.turn, step=10.0)
     for point, heading in zip(points, headings, strict=True):
         for turn in (0.0, 2.1, 4.2):
-            view = View(np.append(point, 1.1), float(heading) + turn, 0.02, 0.02)
+            view = Viewpoint(np.append(point, 1.1), float(heading) + turn, 0.02, 0.02)
             assert NOTHING not in renderer.rasterise(view).ids
 
 
 @pytest.mark.parametrize("aliasing", [-0.1, 1.1, float("nan")])
 def test_aliasing_is_a_share(aliasing):
     with pytest.raises(InputError, match="it is a share, 0 to 1"):
-        build("city", 1, aliasing=aliasing)
+        build_world("city", 1, aliasing=aliasing)
 
 
 def test_an_unknown_family_is_refused_with_those_there_are():
     with pytest.raises(InputError, match="'moon' is no family of worlds; there are campus, city, valley"):
-        build("moon", 1)
+        build_world("moon", 1)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("length", [-1.0, 0.0, 70.0, float("inf"), float("nan")])
 def test_a_length_that_has_no_room_is_refused_with_the_least(family, length):
     with pytest.raises(InputError, match=f"the least is .*{LEAST[family]:g} for {family}"):
-        build(family, 1, length=length)
+        build_world(family, 1, length=length)
 
 
 def test_the_world_and_its_physics_need_neither_numba_nor_torch():
@@ -249,7 +249,7 @@ def facades(world, start, stop):
 
 @pytest.mark.parametrize(("seed", "count"), [(1, 0), (2, 1), (21, 1), (23, 2)])
 def test_twins_look_like_a_street_of_the_route_and_are_not_on_it(seed, count):
-    world = build("city", seed)
+    world = build_world("city", seed)
     assert len(world.twins) == count
     legs = list(pairwise(world.route))
     for start, stop in world.twins:
@@ -261,4 +261,4 @@ def test_twins_look_like_a_street_of_the_route_and_are_not_on_it(seed, count):
 
 
 def test_without_copies_there_are_no_twins():
-    assert not any(build("city", seed, aliasing=0.0).twins for seed in range(20, 25))
+    assert not any(build_world("city", seed, aliasing=0.0).twins for seed in range(20, 25))

@@ -10,9 +10,9 @@ from tmapr.simulation.weather import (
     NAMED,
     Weather,
     air_temperature,
-    named,
-    random_weather,
+    find_weather,
     room_temperature,
+    sample_weather,
     sky_temperature,
     vapor_pressure,
     wet_bulb_temperature,
@@ -94,24 +94,24 @@ def test_every_named_weather_is_at_the_same_latitude():
 
 
 def test_a_name_finds_its_weather():
-    assert named("winter-night") is NAMED["winter-night"]
+    assert find_weather("winter-night") is NAMED["winter-night"]
 
 
 def test_an_unknown_name_is_told_which_exist():
     with pytest.raises(InputError, match=r"'hail'.*noon, night, dawn, dusk, rain, overcast, winter-night, summer-noon"):
-        named("hail")
+        find_weather("hail")
 
 
 def test_the_same_seed_draws_the_same_weather():
-    assert random_weather(np.random.default_rng(4)) == random_weather(np.random.default_rng(4))
+    assert sample_weather(np.random.default_rng(4)) == sample_weather(np.random.default_rng(4))
 
 
 def test_a_given_hour_is_kept(rng):
-    assert {random_weather(rng, hour=3.0).hour for _ in range(5)} == {3.0}
+    assert {sample_weather(rng, hour=3.0).hour for _ in range(5)} == {3.0}
 
 
 def test_random_weather_stays_on_this_planet(rng):
-    for weather in (random_weather(rng) for _ in range(200)):
+    for weather in (sample_weather(rng) for _ in range(200)):
         assert 260 < weather.air < 310
         assert 0 <= weather.cloud <= 1
         assert 0.2 < weather.humidity < 1
@@ -121,16 +121,16 @@ def test_random_weather_stays_on_this_planet(rng):
 
 
 def test_some_random_weather_is_rain_and_most_is_not(rng):
-    assert 0.05 < np.mean([random_weather(rng).rain > 0 for _ in range(400)]) < 0.35
+    assert 0.05 < np.mean([sample_weather(rng).rain > 0 for _ in range(400)]) < 0.35
 
 
 def test_it_only_rains_from_cloud(rng):
-    drawn = [random_weather(rng) for _ in range(200)]
+    drawn = [sample_weather(rng) for _ in range(200)]
     assert min(weather.cloud for weather in drawn if weather.rain > 0) > 0.5
 
 
 def test_random_summers_are_warmer_than_random_winters(rng):
-    drawn = [random_weather(rng) for _ in range(400)]
+    drawn = [sample_weather(rng) for _ in range(400)]
     summers = [weather.air for weather in drawn if 150 < weather.day < 240]
     winters = [weather.air for weather in drawn if weather.day < 60]
     assert np.mean(summers) > np.mean(winters) + 10

@@ -1,4 +1,4 @@
-"""What networks are given against the perceiver's own, made once; and the course that is planned from it."""
+"""What networks are given against the perceiver's own, made once; and the training that is planned from it."""
 
 import shutil
 
@@ -16,14 +16,14 @@ from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
 from tmapr.perception.network import assemble
 from tmapr.perception.opening import open_perceiver
-from tmapr.perception.pooling import averaged
+from tmapr.perception.pooling import average_tokens
+from tmapr.perception.recipes import Augmentation, Training
 from tmapr.perception.settings import OWN, Perception
 from tmapr.perception.vit import VisionTransformer
-from tmapr.perception.weights import read, save
-from tmapr.recipes import Augmentation, Training
+from tmapr.perception.weights import read_checkpoint, save_checkpoint
 from tmapr.training.checkpoints import Checkpoints
-from tmapr.training.course import Material, plan, trainable
 from tmapr.training.fit import fit
+from tmapr.training.plan import TrainingData, plan_training, prepare_for_training
 
 SIZE, WIDTH, COUNT = (42, 56), 64, 12
 HEAD = Training(layers=1, heads=2, epochs=2, batch=4, guard=2)
@@ -38,7 +38,7 @@ def encoder(tmp_path_factory):
         module = VisionTransformer(WIDTH, 1, 1, rows=3, columns=4)
         for weights in module.parameters():
             weights += 0.1 * torch.randn(weights.shape)
-    save(file, Card(encoder=shape, input=Input(mean=CLIP[0], std=CLIP[1])), {"encoder": module})
+    save_checkpoint(file, Card(encoder=shape, input=Input(mean=CLIP[0], std=CLIP[1])), {"encoder": module})
     return file
 
 
@@ -68,19 +68,19 @@ def experiment(tmp_path, encoder):
     )
 
 
-def changed(experiment, **changes):
+def change(experiment, **changes):
     return experiment.model_copy(update=changes)
 
 
-def material(experiment, folder, model="apr"):
-    return Material(experiment, model, RunFolder(folder))
+def data_for(experiment, folder, model="apr"):
+    return TrainingData(experiment, model, RunFolder(folder))
 
 
 def examples(experiment, folder, name="noon"):
-    return material(experiment, folder).training(name)
+    return data_for(experiment, folder).load_varied_examples(name)
 
 
-def stored(given):
+def take_rows(given):
     return given.store.take(given.rows)
 
 
@@ -104,21 +104,21 @@ def pictures(experiment, made):
 @pytest.mark.parametrize("pooled", [None, (2, 2)])
 def test_the_network_is_given_what_the_encoder_says_of_the_prepared_image(experiment, tmp_path, pooled, cached):
     training = HEAD.model_copy(update={"pooled": pooled, "cached": cached})
-    source = material(changed(experiment, training=training), tmp_path)
-    made = source.training("noon")
+    source = data_for(change(experiment, training=training), tmp_path)
+    made = source.load_varied_examples("noon")
     given = source.feed(made, np.arange(len(made)))
     network, _ = assemble(experiment.perception)
     with torch.inference_mode():
         seen = network.features(torch.from_numpy(pictures(experiment, made)))
-    expected = averaged(seen, *pooled) if pooled else seen
+    expected = average_tokens(seen, *pooled) if pooled else seen
     assert (given.rows, given.columns) == (pooled or (3, 4))
     np.testing.assert_allclose(given.tokens, expected.tokens, rtol=2e-3, atol=2e-3)
     np.testing.assert_allclose(given.summary, given.tokens.mean(dim=1), rtol=1e-5, atol=1e-5)
 
 
 def test_a_trunk_of_its_own_is_given_the_prepared_image_in_imagenet_s_units(experiment, tmp_path):
-    source = material(experiment, tmp_path, "atloc")
-    made = source.training("noon")
+    source = data_for(experiment, tmp_path, "atloc")
+    made = source.load_varied_examples("noon")
     given = source.feed(made, np.arange(len(made)))
     mean, std = (np.array(values)[:, None, None] for values in IMAGENET)
     np.testing.assert_allclose(given, (pictures(experiment, made)[:, None] / 255 - mean) / std, atol=1e-6)
@@ -126,8 +126,8 @@ def test_a_trunk_of_its_own_is_given_the_prepared_image_in_imagenet_s_units(expe
 
 def test_a_frozen_trunk_is_given_tokens(experiment, tmp_path):
     frozen = Baselines(atloc=AtLocRecipe(trunk="frozen"))
-    source = material(changed(experiment, baselines=frozen), tmp_path, "atloc")
-    assert isinstance(source.feed(source.training("noon"), np.arange(2)), Features)
+    source = data_for(change(experiment, baselines=frozen), tmp_path, "atloc")
+    assert isinstance(source.feed(source.load_varied_examples("noon"), np.arange(2)), Features)
 
 
 def frames(experiment, numbers):
@@ -139,8 +139,8 @@ VARIED = HEAD.model_copy(update={"augmentation": Augmentation(noise=0.2), "copie
 
 
 def test_of_augmented_pictures_the_first_version_is_as_recorded(experiment, tmp_path):
-    plain, varied = examples(experiment, tmp_path / "a"), examples(changed(experiment, training=VARIED), tmp_path / "b")
-    np.testing.assert_array_equal(stored(plain), stored(varied))
+    plain, varied = examples(experiment, tmp_path / "a"), examples(change(experiment, training=VARIED), tmp_path / "b")
+    np.testing.assert_array_equal(take_rows(plain), take_rows(varied))
     versions = np.stack([varied.store.take(varied.rows + version) for version in range(3)])
     assert len(varied.store) == 3 * len(varied)
     assert not any(np.array_equal(versions[0], other) for other in versions[1:])
@@ -148,12 +148,12 @@ def test_of_augmented_pictures_the_first_version_is_as_recorded(experiment, tmp_
 
 
 def test_augmented_versions_are_drawn_only_while_learning(experiment, tmp_path):
-    source = material(changed(experiment, training=VARIED), tmp_path)
-    made = source.training("noon")
+    source = data_for(change(experiment, training=VARIED), tmp_path)
+    made = source.load_varied_examples("noon")
     everything = np.arange(len(made))
     drawn = [source.feed(made, everything, torch.Generator().manual_seed(seed)).tokens for seed in range(4)]
     plain = source.feed(made, everything).tokens
-    np.testing.assert_array_equal(plain, stored(made).astype(np.float32))
+    np.testing.assert_array_equal(plain, take_rows(made).astype(np.float32))
     kinds = {tuple(np.isclose(one, plain, atol=0).all(axis=(1, 2)).tolist()) for one in drawn}
     assert len(kinds) > 1
     with_noise = [not np.array_equal(one, plain) for one in drawn]
@@ -162,16 +162,16 @@ def test_augmented_versions_are_drawn_only_while_learning(experiment, tmp_path):
 
 @pytest.mark.parametrize(("model", "cached"), [("apr", False), ("atloc", True)])
 def test_pictures_are_augmented_only_while_learning(experiment, tmp_path, model, cached):
-    def seen(augmentation, generator=None):
+    def see(augmentation, generator=None):
         training = HEAD.model_copy(update={"augmentation": augmentation, "cached": cached})
-        source = material(changed(experiment, training=training), tmp_path, model)
-        given = source.feed(source.training("noon"), np.arange(3), generator)
+        source = data_for(change(experiment, training=training), tmp_path, model)
+        given = source.feed(source.load_varied_examples("noon"), np.arange(3), generator)
         return given.tokens if isinstance(given, Features) else given
 
-    plain = seen(Augmentation())
-    np.testing.assert_array_equal(seen(Augmentation(noise=0.2)), plain)
-    np.testing.assert_array_equal(seen(Augmentation(), torch.Generator()), plain)
-    assert not np.array_equal(seen(Augmentation(noise=0.2), torch.Generator()), plain)
+    plain = see(Augmentation())
+    np.testing.assert_array_equal(see(Augmentation(noise=0.2)), plain)
+    np.testing.assert_array_equal(see(Augmentation(), torch.Generator()), plain)
+    assert not np.array_equal(see(Augmentation(noise=0.2), torch.Generator()), plain)
 
 
 def test_a_making_that_is_interrupted_leaves_nothing_that_could_be_taken_for_whole(experiment, tmp_path):
@@ -181,23 +181,23 @@ def test_a_making_that_is_interrupted_leaves_nothing_that_could_be_taken_for_who
         yield from rows[:5]
         raise KeyboardInterrupt
 
-    other = changed(experiment, training=HEAD.model_copy(update={"pooled": (2, 2)}))
+    other = change(experiment, training=HEAD.model_copy(update={"pooled": (2, 2)}))
     with pytest.raises(KeyboardInterrupt):
-        Material(other, "apr", RunFolder(tmp_path), watch=stopping).training("noon")
+        TrainingData(other, "apr", RunFolder(tmp_path), watch=stopping).load_varied_examples("noon")
     assert not (RunFolder(tmp_path).cache("tokens", "noon") / "index.npz").exists()
 
 
 def test_what_is_asked_about_is_kept_as_recorded_alone(experiment, tmp_path):
-    made = material(changed(experiment, training=VARIED), tmp_path).recorded("noon")
+    made = data_for(change(experiment, training=VARIED), tmp_path).load_plain_examples("noon")
     assert len(made.store) == len(made)
 
 
 def test_versions_do_not_depend_on_what_was_encoded_before(experiment, tmp_path):
     write_sequence(tmp_path / "data/dusk", [f"{row}.0,7.0," for row in range(4)], seed=2)
-    varied = changed(experiment, training=VARIED)
-    alone, after = material(varied, tmp_path / "a"), material(varied, tmp_path / "b")
-    after.training("dusk")
-    first, second = (source.training("noon").store for source in (alone, after))
+    varied = change(experiment, training=VARIED)
+    alone, after = data_for(varied, tmp_path / "a"), data_for(varied, tmp_path / "b")
+    after.load_varied_examples("dusk")
+    first, second = (source.load_varied_examples("noon").store for source in (alone, after))
     np.testing.assert_array_equal(first.take(np.arange(len(first))), second.take(np.arange(len(second))))
 
 
@@ -206,7 +206,7 @@ def test_examples_are_not_made_twice(experiment, tmp_path):
     for image in (tmp_path / "data/noon").glob("*.png"):
         image.write_bytes(b"gone")
     again = examples(experiment, tmp_path)
-    np.testing.assert_array_equal(stored(again), stored(made))
+    np.testing.assert_array_equal(take_rows(again), take_rows(made))
     np.testing.assert_array_equal(again.headings, made.headings)
     assert again.numbers.tolist() == made.numbers.tolist()
 
@@ -221,42 +221,42 @@ def test_examples_are_not_made_twice(experiment, tmp_path):
     ],
 )
 def test_examples_of_other_settings_are_refused_with_a_word_and_made_again(experiment, tmp_path, changes, named):
-    before = stored(examples(experiment, tmp_path))
+    before = take_rows(examples(experiment, tmp_path))
     (section, update), *_ = changes.items()
     sections = {"perception": experiment.perception, "training": experiment.training}
-    source = material(changed(experiment, **{section: sections[section].model_copy(update=update)}), tmp_path)
-    after = source.training("noon")
-    assert len(after.store) > len(before) or not np.array_equal(stored(after), before)
+    source = data_for(change(experiment, **{section: sections[section].model_copy(update=update)}), tmp_path)
+    after = source.load_varied_examples("noon")
+    assert len(after.store) > len(before) or not np.array_equal(take_rows(after), before)
     (remark,) = source.remarks
     assert remark.startswith(f"{tmp_path}/cache/tokens/noon: was made with ")
     assert named in remark
 
 
 def test_examples_of_another_encoder_are_refused_with_a_word_and_made_again(experiment, tmp_path, encoder):
-    before = stored(examples(experiment, tmp_path))
+    before = take_rows(examples(experiment, tmp_path))
     other = tmp_path / "other.safetensors"
-    checkpoint = read(encoder)
+    checkpoint = read_checkpoint(encoder)
     network = VisionTransformer(WIDTH, 1, 1, rows=3, columns=4)
     network.load_state_dict({name: 1.1 * value for name, value in checkpoint.tensors["encoder"].items()})
-    save(other, checkpoint.card, {"encoder": network})
+    save_checkpoint(other, checkpoint.card, {"encoder": network})
     perception = experiment.perception.model_copy(update={"encoder": str(other)})
-    source = material(changed(experiment, perception=perception), tmp_path)
-    assert not np.array_equal(stored(source.training("noon")), before)
+    source = data_for(change(experiment, perception=perception), tmp_path)
+    assert not np.array_equal(take_rows(source.load_varied_examples("noon")), before)
     assert "perception.encoder" in source.remarks[0]
 
 
 def test_averaged_tokens_do_not_stand_for_those_that_are_not(experiment, tmp_path):
-    examples(changed(experiment, training=HEAD.model_copy(update={"pooled": (2, 2)})), tmp_path)
+    examples(change(experiment, training=HEAD.model_copy(update={"pooled": (2, 2)})), tmp_path)
     assert examples(experiment, tmp_path).store.shape == (12, WIDTH)
 
 
 @pytest.mark.parametrize("file", ["index.npz", "0000.npz"])
 @pytest.mark.parametrize("content", [None, b"half a file"])
 def test_damaged_examples_are_made_again(experiment, tmp_path, file, content):
-    made = stored(examples(experiment, tmp_path))
+    made = take_rows(examples(experiment, tmp_path))
     damaged = RunFolder(tmp_path).cache("tokens", "noon") / file
     damaged.unlink() if content is None else damaged.write_bytes(content)
-    np.testing.assert_array_equal(stored(examples(experiment, tmp_path)), made)
+    np.testing.assert_array_equal(take_rows(examples(experiment, tmp_path)), made)
 
 
 def test_a_sequence_without_any_usable_frame_is_refused(experiment, tmp_path):
@@ -275,14 +275,14 @@ def test_positions_of_another_frame_than_the_map_s_are_refused(experiment, tmp_p
     write_on_earth(tmp_path / "data/earth")
     elsewhere = experiment.data.model_copy(update={"reference": "earth"})
     with pytest.raises(InputError, match=r"noon: positions are in .*; convert one of them"):
-        examples(changed(experiment, data=elsewhere), tmp_path)
+        examples(change(experiment, data=elsewhere), tmp_path)
 
 
 def test_examples_placed_relative_to_another_reference_are_made_again(experiment, tmp_path):
     write_on_earth(tmp_path / "data/earth")
     write_on_earth(tmp_path / "data/west", longitude=126.999)
     given = [experiment.data.model_copy(update={"reference": name}) for name in ("earth", "west")]
-    first, second = (examples(changed(experiment, data=data), tmp_path, "earth") for data in given)
+    first, second = (examples(change(experiment, data=data), tmp_path, "earth") for data in given)
     np.testing.assert_allclose(second.positions[:, 0] - first.positions[:, 0], 89.0, atol=0.5)
 
 
@@ -290,42 +290,42 @@ def test_positions_on_earth_need_a_reference(experiment, tmp_path):
     write_on_earth(tmp_path / "data/earth")
     alone = experiment.data.model_copy(update={"reference": None, "train": ("earth",)})
     with pytest.raises(InputError, match=r"data\.reference is not set"):
-        examples(changed(experiment, data=alone), tmp_path, "earth")
+        examples(change(experiment, data=alone), tmp_path, "earth")
 
 
-def planned(experiment, folder, model="apr"):
-    return plan(experiment, model, material(experiment, folder, model))
+def make_plan(experiment, folder, model="apr"):
+    return plan_training(experiment, model, data_for(experiment, folder, model))
 
 
-def test_the_course_holds_out_the_end_of_every_sequence(experiment, tmp_path):
+def test_the_plan_holds_out_the_end_of_every_sequence(experiment, tmp_path):
     write_sequence(tmp_path / "data/dusk", [f"{100 + row}.0,7.0," for row in range(20)], seed=2)
     both = experiment.data.model_copy(update={"train": ("noon", "dusk")})
-    course = planned(changed(experiment, data=both), tmp_path)
-    assert course.validation.positions[:, 0].tolist() == [22.0, 118.0, 119.0]
-    assert course.train.positions[:, 0].tolist() == [*(2.0 * np.delete(np.arange(9), [3, 8])), *range(100, 116)]
-    assert course.remarks == ()
+    plan = make_plan(change(experiment, data=both), tmp_path)
+    assert plan.validation.positions[:, 0].tolist() == [22.0, 118.0, 119.0]
+    assert plan.train.positions[:, 0].tolist() == [*(2.0 * np.delete(np.arange(9), [3, 8])), *range(100, 116)]
+    assert plan.remarks == ()
 
 
 def test_sequences_for_validation_leave_all_others_to_training(experiment, tmp_path):
     write_sequence(tmp_path / "data/dusk", [f"{100 + row}.0,7.0," for row in range(4)], seed=2)
     named = experiment.data.model_copy(update={"validation": ("dusk",)})
-    course = planned(changed(experiment, data=named), tmp_path)
-    assert (len(course.train), course.validation.positions[:, 0].tolist()) == (9, [100.0, 101.0, 102.0, 103.0])
+    plan = make_plan(change(experiment, data=named), tmp_path)
+    assert (len(plan.train), plan.validation.positions[:, 0].tolist()) == (9, [100.0, 101.0, 102.0, 103.0])
 
 
 def test_a_sequence_too_short_for_the_guard_is_remarked_on(experiment, tmp_path):
-    course = planned(changed(experiment, training=HEAD.model_copy(update={"guard": 120})), tmp_path)
-    assert course.remarks == ("noon: too short for 120 frames between training and validation; none is left out",)
+    plan = make_plan(change(experiment, training=HEAD.model_copy(update={"guard": 120})), tmp_path)
+    assert plan.remarks == ("noon: too short for 120 frames between training and validation; none is left out",)
 
 
 def test_the_head_s_coordinates_are_those_of_the_training_frames(experiment, tmp_path):
-    shape = planned(experiment, tmp_path).subject.shape
+    shape = make_plan(experiment, tmp_path).model.shape
     assert (shape.channels, shape.center, shape.scale) == (WIDTH, (7.0, 5.0), 7.0)
 
 
 def test_widths_that_do_not_divide_are_refused(experiment, tmp_path):
     with pytest.raises(InputError, match="training: width must be a multiple of the number of heads, got 64 and 7"):
-        planned(changed(experiment, training=HEAD.model_copy(update={"heads": 7})), tmp_path)
+        make_plan(change(experiment, training=HEAD.model_copy(update={"heads": 7})), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -342,30 +342,30 @@ def test_what_cannot_be_trained_is_refused(experiment, data, perception, message
     sections = {"data": experiment.data.model_copy(update=data)}
     sections["perception"] = experiment.perception.model_copy(update=perception)
     with pytest.raises(InputError, match=message):
-        trainable(changed(experiment, **sections))
+        prepare_for_training(change(experiment, **sections))
 
 
 def test_a_head_that_training_left_is_trained_anew(experiment):
     named = experiment.perception.model_copy(update={"apr": "runs/street/apr/000012/head.safetensors"})
-    assert trainable(changed(experiment, perception=named)) == experiment
+    assert prepare_for_training(change(experiment, perception=named)) == experiment
 
 
 @pytest.fixture
 def trained(experiment, tmp_path):
-    """The course after its training, and the experiment with the head."""
-    course, folder = planned(experiment, tmp_path), RunFolder(tmp_path)
-    list(fit(course, Checkpoints(experiment, folder)))
-    return course, experiment.with_head(folder)
+    """The plan after its training, and the experiment with the head."""
+    plan, folder = make_plan(experiment, tmp_path), RunFolder(tmp_path)
+    list(fit(plan, Checkpoints(experiment, folder)))
+    return plan, experiment.with_head(folder)
 
 
 def test_the_trained_head_says_of_an_image_what_it_learned_of_its_tokens(trained, experiment):
-    course, posed = trained
+    plan, posed = trained
     network, card = assemble(posed.perception)
-    shape = course.subject.shape
+    shape = plan.model.shape
     assert card.apr == shape
     (last,) = frames(experiment, np.array([11]))
     with torch.inference_mode():
-        said = network.apr(course.feed(course.validation, np.arange(len(course.validation)))).position.numpy()[-1]
+        said = network.apr(plan.feed(plan.validation, np.arange(len(plan.validation)))).position.numpy()[-1]
     expected = said * shape.scale + shape.center
     np.testing.assert_allclose(open_perceiver(posed.perception, "cpu")(last).position, expected, atol=0.01)
 

@@ -17,13 +17,13 @@ from tmapr.perception.card import CLIP, Card, Descriptor, Input, SaladShape, Vit
 from tmapr.perception.image import Image
 from tmapr.perception.network import assemble
 from tmapr.perception.opening import open_perceiver
+from tmapr.perception.recipes import Metric, Training
 from tmapr.perception.settings import DEFAULT, OWN, SHIPPED_HEAD, Perception
 from tmapr.perception.vit import VisionTransformer
-from tmapr.perception.weights import read, save
-from tmapr.recipes import Metric, Training
-from tmapr.training.descriptor import Beginning, Look, Outcome, compose, train_descriptor
-from tmapr.training.ground import survey, travel
-from tmapr.training.metric import Frames, train
+from tmapr.perception.weights import read_checkpoint, save_checkpoint
+from tmapr.training.descriptor import DescriptorResult, TrainingStart, ValidationStep, compose, train_descriptor
+from tmapr.training.descriptor_data import infer_headings, load_descriptor_data
+from tmapr.training.metric import TraversesInMemory, train_head
 
 SIZE, WIDTH = (56, 84), 64
 PLACES, SPACING = 24, 20.0
@@ -48,7 +48,7 @@ def encoder(tmp_path_factory):
         module = VisionTransformer(WIDTH, 1, 1, rows=4, columns=6)
         for weights in module.parameters():
             weights += 0.1 * torch.randn(weights.shape)
-    save(file, Card(encoder=shape, input=Input(mean=CLIP[0], std=CLIP[1])), {"encoder": module})
+    save_checkpoint(file, Card(encoder=shape, input=Input(mean=CLIP[0], std=CLIP[1])), {"encoder": module})
     return file
 
 
@@ -58,13 +58,13 @@ def write_lap(folder, rng, along, heading="0.0", aside=0.0):
     stripes = np.where(np.arange(SIZE[1]) % 4 < 2, 1.0, -1.0)
     lines = ["stamp,file,x,y,heading"]
     for number, x in enumerate(along):
-        scene = drawn(houses[round(x / SPACING) % PLACES]) + 2.0 * drawn(rng.normal(size=(4, 6))) * stripes
+        scene = enlarge(houses[round(x / SPACING) % PLACES]) + 2.0 * enlarge(rng.normal(size=(4, 6))) * stripes
         write_frame(folder / f"{number:02}.png", (8000 + 500 * scene + 20 * rng.normal(size=SIZE)).astype(np.uint16))
         lines.append(f"{10**18 + number * 10**9},{number:02}.png,{x:.3f},{aside},{heading}")
     (folder / "frames.csv").write_text("\n".join(lines) + "\n")
 
 
-def drawn(blocks):
+def enlarge(blocks):
     """As large as an image."""
     return cv2.resize(blocks, SIZE[::-1], interpolation=cv2.INTER_NEAREST)
 
@@ -93,7 +93,7 @@ def trained(experiment, tmp_path_factory):
         return folder, list(train_descriptor(experiment, folder))
 
 
-def changed(experiment, section, **changes):
+def change(experiment, section, **changes):
     """The experiment with other settings in one section."""
     sections = {"data": experiment.data, "metric": experiment.metric, "perception": experiment.perception}
     return experiment.model_copy(update={section: sections[section].model_copy(update=changes)})
@@ -108,10 +108,10 @@ def refusal(experiment, folder):
     return str(refused.value)
 
 
-def settings_told(outcome, folder):
+def read_settings(outcome, folder):
     """What the lines at the end of a training say to an experiment file."""
     file = folder / "told.toml"
-    file.write_text(outcome.told[outcome.told.index("[perception]") :])
+    file.write_text(outcome.message[outcome.message.index("[perception]") :])
     return load_settings(Experiment, file).perception
 
 
@@ -122,7 +122,7 @@ def percepts(perception, streets, name):
     return np.array([percept.descriptor for percept in seen]), np.array([frame.position for frame in frames])
 
 
-def counted_recall(perception, streets, asked, mapped):
+def count_recall(perception, streets, asked, mapped):
     """R@1 by a loop over the percepts of run time."""
     (queries, truth), (references, known) = percepts(perception, streets, asked), percepts(perception, streets, mapped)
     right = [
@@ -134,15 +134,15 @@ def counted_recall(perception, streets, asked, mapped):
 
 def test_a_training_tells_what_it_has_every_look_and_the_outcome(trained):
     beginning, *looks, outcome = trained[1]
-    assert (type(beginning), type(outcome)) == (Beginning, Outcome)
+    assert (type(beginning), type(outcome)) == (TrainingStart, DescriptorResult)
     assert [look.step for look in looks] == [0, 20, 40, 60, 80, 100]
     assert [look.step for look in looks if look.loss is None] == [0]
-    assert beginning.told == (
+    assert beginning.message == (
         "72 frames of noon, dusk, dawn, 72 of them with a partner in another traverse; a new head is trained, and"
         " watched on 24 frames of rain among 24 of noon"
     )
-    assert looks[0].told == f"step 0: as it is now; R@1 {looks[0].recall:.3f}"
-    assert looks[1].told == f"step 20: loss {looks[1].loss:.3f}; R@1 {looks[1].recall:.3f}"
+    assert looks[0].message == f"step 0: as it is now; R@1 {looks[0].recall:.3f}"
+    assert looks[1].message == f"step 20: loss {looks[1].loss:.3f}; R@1 {looks[1].recall:.3f}"
 
 
 def test_a_head_learns_to_look_past_the_weather_of_a_lap_it_never_saw(trained):
@@ -158,39 +158,39 @@ def test_the_first_of_the_best_looks_is_kept(trained, experiment):
     assert outcome.best == max(looks, key=lambda look: look.recall)
     assert outcome.best != looks[-1]  # else what follows could not tell them apart
     torch.manual_seed(METRIC.seed)
-    made, ground = compose(experiment.perception, METRIC), survey(experiment, trained[0])
-    next(step for step, _ in train(made.head, made.plain, ground.train, METRIC) if step == outcome.best.step)
-    kept = read(outcome.head).tensors["salad"]
+    made, data = compose(experiment.perception, METRIC), load_descriptor_data(experiment, trained[0])
+    next(step for step, _ in train_head(made.head, made.plain, data.train, METRIC) if step == outcome.best.step)
+    kept = read_checkpoint(outcome.head).tensors["salad"]
     assert all(torch.equal(weight, kept[name]) for name, weight in made.head.state_dict().items())
 
 
 def test_the_first_look_is_what_the_experiment_has_now(trained, experiment, streets):
     start = trained[1][1]
-    assert start.recall == counted_recall(experiment.perception, streets, "rain", "noon")
+    assert start.recall == count_recall(experiment.perception, streets, "rain", "noon")
 
 
 def test_the_lines_at_the_end_open_the_descriptor_that_was_measured(trained, experiment, streets, tmp_path):
     outcome = trained[1][-1]
-    told = settings_told(outcome, tmp_path)
+    told = read_settings(outcome, tmp_path)
     assert (told.descriptor.parts, told.descriptor.weights) == (("pooling", "salad"), (1.0, METRIC.used_weight))
     perception = experiment.perception.model_copy(update={"head": told.head, "descriptor": told.descriptor})
-    assert outcome.best.recall == counted_recall(perception, streets, "rain", "noon")
+    assert outcome.best.recall == count_recall(perception, streets, "rain", "noon")
 
 
 def test_the_encoder_and_the_rest_of_the_descriptor_stay_as_they_are(trained, experiment, encoder, streets, tmp_path):
-    told = settings_told(trained[1][-1], tmp_path)
+    told = read_settings(trained[1][-1], tmp_path)
     perception = experiment.perception.model_copy(update={"head": told.head, "descriptor": told.descriptor})
     before, after = (percepts(each, streets, "rain")[0] for each in (experiment.perception, perception))
     pooled = after[:, : before.shape[1]]
     pooled = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
     np.testing.assert_allclose(pooled, before, atol=1e-6)
-    assert read(encoder).card.weights == file_digest(encoder)
-    assert set(read(trained[0].path / "descriptor/head.safetensors").tensors) == {"salad"}
+    assert read_checkpoint(encoder).card.weights == file_digest(encoder)
+    assert set(read_checkpoint(trained[0].path / "descriptor/head.safetensors").tensors) == {"salad"}
 
 
 def test_the_card_tells_how_the_head_was_made(trained, encoder):
     _, *looks, outcome = trained[1]
-    card = read(outcome.head).card
+    card = read_checkpoint(outcome.head).card
     assert card.salad == SHAPE
     assert card.sources == {"vit.safetensors": file_digest(encoder)}
     made = card.made
@@ -203,106 +203,107 @@ def test_the_card_tells_how_the_head_was_made(trained, encoder):
 
 
 def test_a_second_training_goes_on_from_the_first_and_measures_the_same(trained, experiment, tmp_path):
-    told = settings_told(trained[1][-1], tmp_path)
-    again = changed(experiment, "perception", head=told.head, descriptor=told.descriptor)
-    beginning, first, *_ = train_descriptor(changed(again, "metric", steps=1), RunFolder(tmp_path))
-    assert "; the experiment's head is trained, and" in beginning.told
+    told = read_settings(trained[1][-1], tmp_path)
+    again = change(experiment, "perception", head=told.head, descriptor=told.descriptor)
+    beginning, first, *_ = train_descriptor(change(again, "metric", steps=1), RunFolder(tmp_path))
+    assert "; the experiment's head is trained, and" in beginning.message
     assert first.recall == trained[1][-1].best.recall
 
 
-def losses_told(experiment, folder):
+def list_losses(experiment, folder):
     told = train_descriptor(experiment, RunFolder(folder))
-    return [each.loss for each in told if isinstance(each, Look) and each.step]
+    return [each.loss for each in told if isinstance(each, ValidationStep) and each.step]
 
 
 def test_the_seed_alone_determines_the_training_however_often_one_looks(experiment, tmp_path):
-    once = changed(experiment, "metric", steps=8, look=8)
-    (seldom,), often = losses_told(once, tmp_path), losses_told(changed(once, "metric", look=2), tmp_path)
+    once = change(experiment, "metric", steps=8, look=8)
+    (seldom,), often = list_losses(once, tmp_path), list_losses(change(once, "metric", look=2), tmp_path)
     assert len(often) == 4
     np.testing.assert_allclose(np.mean(often), seldom, rtol=1e-12)
-    assert losses_told(changed(once, "metric", seed=1), tmp_path) != [seldom]
+    assert list_losses(change(once, "metric", seed=1), tmp_path) != [seldom]
 
 
 def test_the_end_is_looked_at_though_it_is_no_round_number(experiment, tmp_path):
-    told = list(train_descriptor(changed(experiment, "metric", steps=5, look=3), RunFolder(tmp_path)))
-    assert [each.step for each in told if isinstance(each, Look)] == [0, 3, 5]
+    told = list(train_descriptor(change(experiment, "metric", steps=5, look=3), RunFolder(tmp_path)))
+    assert [each.step for each in told if isinstance(each, ValidationStep)] == [0, 3, 5]
 
 
 def test_a_head_that_is_no_better_is_not_written_and_leaves_an_earlier_one(experiment, tmp_path):
     # So light beside the pooling that no match can change.
-    idle = changed(experiment, "metric", steps=2, look=1, used_weight=1e-6)
+    idle = change(experiment, "metric", steps=2, look=1, used_weight=1e-6)
     earlier = tmp_path / "descriptor/head.safetensors"
-    save(earlier, Card(salad=SHAPE), {"salad": compose(experiment.perception, METRIC).head})
+    save_checkpoint(earlier, Card(salad=SHAPE), {"salad": compose(experiment.perception, METRIC).head})
     before = {path: path.read_bytes() for path in earlier.parent.iterdir()}
     *_, outcome = train_descriptor(idle, RunFolder(tmp_path))
     assert outcome.head is None
-    assert outcome.told == f"no better than before: R@1 stays {outcome.start.recall:.3f}; nothing was written"
+    assert outcome.message == f"no better than before: R@1 stays {outcome.start.recall:.3f}; nothing was written"
     assert {path: path.read_bytes() for path in earlier.parent.iterdir()} == before
 
 
 def test_a_training_that_is_interrupted_leaves_no_file(experiment, tmp_path):
     telling = train_descriptor(experiment, RunFolder(tmp_path))
-    while next(telling).told[:8] != "step 40:":
+    while next(telling).message[:8] != "step 40:":
         pass
     telling.close()
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
-def test_sights_are_read_from_files_once_they_are_there(experiment, streets, tmp_path):
-    ground = survey(experiment, RunFolder(tmp_path))
+def test_features_are_read_from_files_once_they_are_there(experiment, streets, tmp_path):
+    data = load_descriptor_data(experiment, RunFolder(tmp_path))
     for name in LAPS:
         assert (tmp_path / "cache/descriptor-tokens" / name / "index.npz").exists()
-    elsewhere = changed(experiment, "data", train=("noon", "dusk", "dawn"))
-    again = survey(elsewhere, RunFolder(tmp_path), watch=lambda rows: pytest.fail("encoded again"))
+    elsewhere = change(experiment, "data", train=("noon", "dusk", "dawn"))
+    again = load_descriptor_data(elsewhere, RunFolder(tmp_path), watch=lambda rows: pytest.fail("encoded again"))
     rows = np.arange(5)
-    assert torch.equal(again.train.features(rows).tokens, ground.train.features(rows).tokens)
+    assert torch.equal(again.train.features(rows).tokens, data.train.features(rows).tokens)
 
 
 @pytest.mark.parametrize(("given", "grid"), [("vit", (4, 6)), (DEFAULT, (4, 6))])
-def test_sights_are_all_that_the_encoder_sees(experiment, streets, tmp_path, given, grid):
+def test_features_are_all_that_the_encoder_sees(experiment, streets, tmp_path, given, grid):
     perception = experiment.perception if given == "vit" else Perception(size=(64, 96))
-    ground = survey(experiment.model_copy(update={"perception": perception}), RunFolder(tmp_path))
+    data = load_descriptor_data(experiment.model_copy(update={"perception": perception}), RunFolder(tmp_path))
     frames = list(open_data(experiment.data, "rain"))
     pictures = np.stack([Image().prepare(frame.image(), perception.size, "area") for frame in frames])
     with torch.inference_mode():
         seen = assemble(perception)[0].features(torch.from_numpy(pictures))
-    kept = ground.asked.features(np.arange(len(frames)))
+    kept = data.asked.features(np.arange(len(frames)))
     assert (kept.rows, kept.columns) == grid
     torch.testing.assert_close(kept.tokens, seen.tokens, rtol=2e-3, atol=2e-3)
     torch.testing.assert_close(kept.summary, seen.summary, rtol=2e-3, atol=2e-3)
 
 
 def test_a_store_and_memory_give_the_same_losses(experiment, tmp_path):
-    frames = survey(experiment, RunFolder(tmp_path)).train
+    frames = load_descriptor_data(experiment, RunFolder(tmp_path)).train
     seen = frames.features(np.arange(len(frames.positions)))
     places = (frames.positions, frames.headings, frames.traverses, frames.sites)
-    memory = Frames(seen.tokens.half(), seen.summary.half(), frames.grid, *places)
+    memory = TraversesInMemory(seen.tokens.half(), seen.summary.half(), frames.grid, *places)
 
     def losses(given):
         torch.manual_seed(0)
         made = compose(experiment.perception, METRIC)
-        return [loss for _, loss in train(made.head, made.plain, given, METRIC.model_copy(update={"steps": 4}))]
+        return [loss for _, loss in train_head(made.head, made.plain, given, METRIC.model_copy(update={"steps": 4}))]
 
     assert losses(frames) == losses(memory)
 
 
 def test_without_a_validation_a_stretch_is_held_out_with_all_that_is_near_it(experiment, tmp_path):
-    alone = changed(experiment, "data", validation=())
-    alone = changed(alone.model_copy(update={"training": Training(held_out=0.25)}), "metric", apart=45.0)
-    ground = survey(alone, RunFolder(tmp_path))
-    stretch = ground.mapped.positions[-6:, 0]
+    alone = change(experiment, "data", validation=())
+    alone = change(alone.model_copy(update={"training": Training(held_out=0.25)}), "metric", apart=45.0)
+    data = load_descriptor_data(alone, RunFolder(tmp_path))
+    stretch = data.mapped.positions[-6:, 0]
     # Places are 20 m apart and frames within a metre of them: 45 m are two places.
-    assert round(ground.train.positions[:, 0].max() / SPACING) == round(stretch.min() / SPACING) - 3
-    assert np.round(ground.asked.positions[:, 0] / SPACING).tolist() == 2 * np.round(stretch / SPACING).tolist()
-    assert set(ground.asked.traverses) == {1, 2}
-    assert ground.watched == "12 frames of the last 25% of the way, held out, among 24 of noon"
-    assert ground.data == "48 frames of noon, dusk, dawn"
-    assert [remark[:24] for remark in ground.remarks] == ["data.validation is empty"]
+    assert round(data.train.positions[:, 0].max() / SPACING) == round(stretch.min() / SPACING) - 3
+    assert np.round(data.asked.positions[:, 0] / SPACING).tolist() == 2 * np.round(stretch / SPACING).tolist()
+    assert set(data.asked.traverses) == {1, 2}
+    assert data.watched == "12 frames of the last 25% of the way, held out, among 24 of noon"
+    assert data.source == "48 frames of noon, dusk, dawn"
+    assert [remark[:24] for remark in data.remarks] == ["data.validation is empty"]
 
 
-def test_sights_stay_with_their_frames_where_some_are_left_out(experiment, tmp_path):
+def test_features_stay_with_their_frames_where_some_are_left_out(experiment, tmp_path):
     every, some = (
-        survey(changed(experiment, "data", validation=watched), RunFolder(tmp_path)) for watched in (LAPS[3:], ())
+        load_descriptor_data(change(experiment, "data", validation=watched), RunFolder(tmp_path))
+        for watched in (LAPS[3:], ())
     )
     (frame,) = np.flatnonzero((every.train.positions == some.asked.positions[0]).all(axis=1))
     expected = every.train.features(np.array([frame])).tokens
@@ -310,29 +311,29 @@ def test_sights_stay_with_their_frames_where_some_are_left_out(experiment, tmp_p
 
 
 def test_every_lap_is_asked_in_the_held_out_stretch_of_a_map_that_is_not_trained_on(experiment, tmp_path):
-    data = {"train": ("dusk", "dawn"), "validation": ()}
-    ground = survey(changed(experiment, "data", **data), RunFolder(tmp_path))
-    assert ground.watched == "4 frames of the last 10% of the way, held out, among 24 of noon"
+    named = {"train": ("dusk", "dawn"), "validation": ()}
+    data = load_descriptor_data(change(experiment, "data", **named), RunFolder(tmp_path))
+    assert data.watched == "4 frames of the last 10% of the way, held out, among 24 of noon"
 
 
 def test_without_a_reference_the_first_lap_is_the_map(experiment, tmp_path):
-    ground = survey(changed(experiment, "data", reference=None, train=("dusk", "dawn")), RunFolder(tmp_path))
-    assert ground.watched == "24 frames of rain among 24 of dusk"
+    data = load_descriptor_data(change(experiment, "data", reference=None, train=("dusk", "dawn")), RunFolder(tmp_path))
+    assert data.watched == "24 frames of rain among 24 of dusk"
 
 
 def test_frames_that_the_map_has_no_answer_for_are_not_asked(experiment, streets, rng, tmp_path):
     write_lap(streets / "beyond", rng, SPACING * np.arange(PLACES - 4, PLACES + 6))
-    ground = survey(changed(experiment, "data", validation=("beyond",)), RunFolder(tmp_path))
-    assert len(ground.asked.positions) == 4
+    data = load_descriptor_data(change(experiment, "data", validation=("beyond",)), RunFolder(tmp_path))
+    assert len(data.asked.positions) == 4
 
 
 def test_recall_counts_matches_that_are_near_enough(experiment, tmp_path):
-    ground = survey(experiment, RunFolder(tmp_path))
+    data = load_descriptor_data(experiment, RunFolder(tmp_path))
     present = compose(experiment.perception, METRIC).present
-    everything = ground.recall(present, correct=PLACES * SPACING)
-    assert (everything, ground.recall(present, correct=1e-3)) == (1.0, 0.0)
-    itself = replace(ground, asked=ground.mapped)
-    assert itself.recall(present, correct=1e-3) == 1.0
+    everything = data.measure_recall(present, correct=PLACES * SPACING)
+    assert (everything, data.measure_recall(present, correct=1e-3)) == (1.0, 0.0)
+    itself = replace(data, asked=data.mapped)
+    assert itself.measure_recall(present, correct=1e-3) == 1.0
 
 
 @pytest.mark.parametrize("heading", ["", "{way}"])
@@ -341,7 +342,7 @@ def test_laps_in_opposite_directions_are_no_partners(experiment, streets, rng, t
     write_lap(tmp_path / "data/there", rng, along, heading.format(way=0.0))
     write_lap(tmp_path / "data/back", rng, along[::-1], heading.format(way=3.1))
     data = {"root": str(tmp_path / "data"), "reference": "there", "validation": ()}
-    said = refusal(changed(experiment, "data", train=("there", "back"), **data), tmp_path)
+    said = refusal(change(experiment, "data", train=("there", "back"), **data), tmp_path)
     assert said == (
         "data.train: no two traverses of a site have frames within 3.0 m that look the same way; name traverses of the"
         " same streets, or raise metric.near"
@@ -352,12 +353,10 @@ def test_without_a_heading_the_direction_of_travel_is_taken_for_all(experiment, 
     along = SPACING / 10 * np.arange(30)
     write_lap(tmp_path / "data/aside", rng, along, "1.5")
     write_lap(tmp_path / "data/bare", rng, along, "")
-    data = {"root": str(tmp_path / "data"), "reference": "aside", "train": ("aside", "bare"), "validation": ()}
-    ground = survey(changed(experiment, "data", **data), RunFolder(tmp_path))
-    np.testing.assert_allclose(ground.train.headings, 0.0, atol=1e-12)
-    assert ground.remarks[:1] == (
-        "30 of 60 training frames have no heading; pairs are found by the direction of travel",
-    )
+    named = {"root": str(tmp_path / "data"), "reference": "aside", "train": ("aside", "bare"), "validation": ()}
+    data = load_descriptor_data(change(experiment, "data", **named), RunFolder(tmp_path))
+    np.testing.assert_allclose(data.train.headings, 0.0, atol=1e-12)
+    assert data.remarks[:1] == ("30 of 60 training frames have no heading; pairs are found by the direction of travel",)
 
 
 def test_the_direction_of_travel_needs_a_distance_and_outlasts_a_stop():
@@ -365,16 +364,16 @@ def test_the_direction_of_travel_needs_a_distance_and_outlasts_a_stop():
     east = [(float(x), 0.0) for x in range(5)]
     stop = [(4.0, 0.1), (4.1, 0.0), (3.9, -0.1)]
     north = [(4.0, float(y)) for y in range(1, 5)]
-    found = travel(np.array(east + stop + north), 2.0)
+    found = infer_headings(np.array(east + stop + north), 2.0)
     np.testing.assert_allclose(found[:3], 0.0, atol=1e-12)
     np.testing.assert_allclose(found[4:8], np.pi / 2, atol=0.1)
     np.testing.assert_allclose(found[-3:], np.pi / 2, atol=0.1)
-    assert np.isnan(travel(np.zeros((3, 2)), 2.0)).all()
+    assert np.isnan(infer_headings(np.zeros((3, 2)), 2.0)).all()
 
 
 def test_the_default_head_is_where_training_starts(experiment):
     made = compose(Perception(), METRIC)
-    shipped = read(SHIPPED_HEAD).tensors["salad"]
+    shipped = read_checkpoint(SHIPPED_HEAD).tensors["salad"]
     assert made.start == "the shipped head"
     assert all(torch.equal(weight, shipped[name]) for name, weight in made.head.state_dict().items())
     assert all(weight.requires_grad for weight in made.head.parameters())
@@ -383,7 +382,7 @@ def test_the_default_head_is_where_training_starts(experiment):
 
 def test_the_shipped_head_is_taken_where_it_fits_and_none_is_used():
     made = compose(Perception(descriptor=Descriptor()), Metric())
-    shipped = read(SHIPPED_HEAD)
+    shipped = read_checkpoint(SHIPPED_HEAD)
     assert made.start == "the shipped head"
     assert torch.equal(made.head.dust_bin, shipped.tensors["salad"]["dust_bin"])
     assert made.settings == Perception().descriptor
@@ -415,8 +414,8 @@ def test_a_trained_head_takes_the_place_of_the_old_among_the_parts(trained, expe
 
 def test_a_head_can_be_all_there_is(trained, experiment, tmp_path):
     known = Descriptor(parts=("salad",), clusters=SHAPE.clusters)
-    lone = changed(experiment, "perception", head=str(trained[1][-1].head), descriptor=known)
-    _, first, second, _ = train_descriptor(changed(lone, "metric", steps=2, look=2), RunFolder(tmp_path))
+    lone = change(experiment, "perception", head=str(trained[1][-1].head), descriptor=known)
+    _, first, second, _ = train_descriptor(change(lone, "metric", steps=2, look=2), RunFolder(tmp_path))
     assert (first.step, second.step) == (0, 2)
 
 
@@ -434,17 +433,17 @@ def test_a_head_can_be_all_there_is(trained, experiment, tmp_path):
     ],
 )
 def test_what_cannot_be_trained_is_refused(experiment, tmp_path, section, changes, said):
-    assert said in refusal(changed(experiment, section, **changes), tmp_path)
+    assert said in refusal(change(experiment, section, **changes), tmp_path)
 
 
 def test_a_pose_head_of_one_s_own_is_no_obstacle(experiment, tmp_path):
-    named = changed(experiment, "perception", apr="pose.safetensors")
-    assert isinstance(next(train_descriptor(named, RunFolder(tmp_path))), Beginning)
+    named = change(experiment, "perception", apr="pose.safetensors")
+    assert isinstance(next(train_descriptor(named, RunFolder(tmp_path))), TrainingStart)
 
 
 def test_a_validation_that_never_comes_near_the_map_is_refused(experiment, streets, rng, tmp_path):
     write_lap(streets / "away", rng, SPACING * np.arange(6), aside=500.0)
-    said = refusal(changed(experiment, "data", validation=("away",)), tmp_path)
+    said = refusal(change(experiment, "data", validation=("away",)), tmp_path)
     assert said == (
         "data.validation: no frame to watch the training on lies within 10 m of 'noon'; name data.validation that comes"
         " there"
@@ -454,7 +453,7 @@ def test_a_validation_that_never_comes_near_the_map_is_refused(experiment, stree
 def test_traverses_that_miss_the_end_of_the_map_have_nothing_to_be_watched_on(experiment, streets, rng, tmp_path):
     for name in ("short", "brief"):
         write_lap(streets / name, rng, SPACING * np.arange(PLACES - 6))
-    said = refusal(changed(experiment, "data", train=("short", "brief"), validation=()), tmp_path)
+    said = refusal(change(experiment, "data", train=("short", "brief"), validation=()), tmp_path)
     assert said.startswith("data.train: no frame to watch the training on lies within 10 m of the end of 'noon'; name ")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tmapr.baselines.regressor import Clip
-from tmapr.training.examples import Examples, divide, joined, shuffled
+from tmapr.training.examples import Examples, divide, join_examples, shuffle
 from tmapr.training.store import Store
 
 
@@ -59,13 +59,13 @@ def test_no_frame_both_trains_and_validates():
 
 
 def test_an_epoch_s_order_is_a_permutation_that_seed_and_epoch_alone_determine():
-    order = shuffled(50, 3, 7)
+    order = shuffle(50, 3, 7)
     assert sorted(order.tolist()) == list(range(50))
-    np.testing.assert_array_equal(order, shuffled(50, 3, 7))
+    np.testing.assert_array_equal(order, shuffle(50, 3, 7))
 
 
 def test_every_epoch_and_every_seed_has_an_order_of_its_own():
-    orders = {tuple(shuffled(50, seed, epoch)) for seed in range(3) for epoch in range(3)}
+    orders = {tuple(shuffle(50, seed, epoch)) for seed in range(3) for epoch in range(3)}
     assert len(orders) == 9
 
 
@@ -83,7 +83,7 @@ def test_some_frames_keep_what_belongs_to_them(rng):
 def test_sequences_are_joined_one_after_another(rng):
     first, second = examples(3, rng), examples(4, rng)
     kept = second.take(np.array([False, True, False, True]))
-    both = joined([first, kept])
+    both = join_examples([first, kept])
     np.testing.assert_array_equal(both.positions, np.concatenate([first.positions, kept.positions]))
     np.testing.assert_array_equal(both.store.take(both.rows[3:]), second.store.take(np.array([1, 3])))
     np.testing.assert_array_equal(both.headings, np.concatenate([first.headings, kept.headings]))
@@ -93,7 +93,7 @@ def test_sequences_are_joined_one_after_another(rng):
 
 def test_what_differs_in_kind_is_not_joined(rng):
     with pytest.raises(ValueError, match="rows of one kind"):
-        joined([examples(2, rng), examples(2, rng, width=5)])
+        join_examples([examples(2, rng), examples(2, rng, width=5)])
 
 
 def test_a_clip_of_one_frame_is_that_frame(rng):
@@ -102,7 +102,7 @@ def test_a_clip_of_one_frame_is_that_frame(rng):
 
 
 def test_a_clip_reaches_as_far_to_both_sides_and_never_into_another_sequence(rng):
-    both = joined([examples(20, rng), examples(10, rng)])
+    both = join_examples([examples(20, rng), examples(10, rng)])
     frames = both.clips(np.array([10, 1, 21, 29]), Clip(frames=5, spacing=3)).reshape(4, 5)
     assert frames[0].tolist() == [4, 7, 10, 13, 16]
     assert frames[1].tolist() == [0, 0, 1, 4, 7]

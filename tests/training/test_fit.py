@@ -18,16 +18,16 @@ from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
 from tmapr.perception.card import AprShape, Card, EfficientNet, Vit
 from tmapr.perception.normaliser import Normaliser
+from tmapr.perception.recipes import Training
 from tmapr.perception.settings import OWN, Perception
-from tmapr.perception.weights import read
-from tmapr.recipes import Training
-from tmapr.training.checkpoints import Checkpoints, Epoch, best, finished
-from tmapr.training.course import Course
+from tmapr.perception.weights import read_checkpoint
+from tmapr.training.checkpoints import Checkpoints, Epoch, find_best, finished
 from tmapr.training.examples import Examples
-from tmapr.training.feeds import KeptTokens
+from tmapr.training.feeds import TokenFeed
 from tmapr.training.fit import Learner, fit
+from tmapr.training.models import AprModel, BaselineModel
+from tmapr.training.plan import TrainingPlan
 from tmapr.training.store import Store
-from tmapr.training.subjects import Baseline, PoseHead
 
 GRID, CHANNELS, SCALE = (2, 3), 8, 40.0
 SHAPE = AprShape(channels=CHANNELS, layers=1, heads=2, hidden=32, center=(500.0, -20.0), scale=SCALE)
@@ -36,7 +36,7 @@ NOWHERE = Normaliser((0.0, 0.0), 1.0)
 QUICK = Training(learning_rate=1e-2, dropout=0.0, decay_every=40)
 
 
-FEED = KeptTokens(GRID, 1, torch.device("cpu"))
+FEED = TokenFeed(GRID, 1, torch.device("cpu"))
 
 
 def examples(count, seed=1, headings=None):
@@ -49,12 +49,12 @@ def examples(count, seed=1, headings=None):
     return Examples(Store([tokens]), numbers, numbers, np.zeros(count, dtype=int), positions, given)
 
 
-def course(settings=SETTINGS, count=16, shape=SHAPE):
-    return Course(settings, PoseHead(Card(apr=shape), settings), FEED, examples(count), examples(9, seed=2))
+def plan(settings=SETTINGS, count=16, shape=SHAPE):
+    return TrainingPlan(settings, AprModel(Card(apr=shape), settings), FEED, examples(count), examples(9, seed=2))
 
 
 def new_learner(settings):
-    return Learner(PoseHead(Card(apr=SHAPE), settings), settings, FEED)
+    return Learner(AprModel(Card(apr=SHAPE), settings), settings, FEED)
 
 
 def checkpoints(folder, settings=SETTINGS, **changes):
@@ -62,8 +62,8 @@ def checkpoints(folder, settings=SETTINGS, **changes):
     return Checkpoints(Experiment(**given), RunFolder(folder))
 
 
-def trained(folder, settings=SETTINGS):
-    return list(fit(course(settings), checkpoints(folder, settings)))
+def train(folder, settings=SETTINGS):
+    return list(fit(plan(settings), checkpoints(folder, settings)))
 
 
 def files(folder):
@@ -132,7 +132,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_frames_and_not_over_batches():
 
 
 def test_the_rate_falls_to_seven_tenths_every_three_epochs():
-    rates = [PoseHead(Card(apr=SHAPE), Training()).rate(epoch) for epoch in range(1, 8)]
+    rates = [AprModel(Card(apr=SHAPE), Training()).learning_rate(epoch) for epoch in range(1, 8)]
     assert rates == pytest.approx([1e-4] * 3 + [0.7e-4] * 3 + [0.49e-4])
 
 
@@ -144,7 +144,7 @@ def test_the_optimizer_has_the_rate_of_its_epoch():
 
 def test_training_leaves_torch_s_generator_as_it_was(tmp_path):
     before = torch.random.get_rng_state()
-    trained(tmp_path, SETTINGS.model_copy(update={"epochs": 1}))
+    train(tmp_path, SETTINGS.model_copy(update={"epochs": 1}))
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -154,47 +154,47 @@ def test_another_seed_gives_other_weights():
 
 
 def test_the_same_training_gives_the_same_files(tmp_path):
-    assert trained(tmp_path / "one") == trained(tmp_path / "two")
+    assert train(tmp_path / "one") == train(tmp_path / "two")
     assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
 def test_only_the_best_and_the_last_epoch_are_kept(tmp_path):
-    history = trained(tmp_path)
-    kept = {f"{best(tuple(history)).number:06d}", "000004"}
+    history = train(tmp_path)
+    kept = {f"{find_best(tuple(history)).number:06d}", "000004"}
     assert {path.name for path in (tmp_path / "apr").iterdir()} == kept | {"best", "last"}
 
 
 def test_the_best_head_is_the_one_that_a_run_finds(tmp_path):
-    history = trained(tmp_path)
+    history = train(tmp_path)
     head = RunFolder(tmp_path).trained_head
     assert head is not None
     assert int(head.parent.name) == min(history, key=lambda epoch: epoch.median).number
-    assert read(head).card.apr == SHAPE
+    assert read_checkpoint(head).card.apr == SHAPE
 
 
 def test_the_weights_that_are_recalled_are_those_of_the_best_epoch(tmp_path):
     settings = SETTINGS.model_copy(update={"epochs": 50, "learning_rate": 0.03, "decay": 1.0})
     history = ()
-    for epoch in fit(course(settings), checkpoints(tmp_path, settings)):
+    for epoch in fit(plan(settings), checkpoints(tmp_path, settings)):
         history = (*history, epoch)
-        if best(history).number < epoch.number:
+        if find_best(history).number < epoch.number:
             break
-    assert best(history).number < len(history)
+    assert find_best(history).number < len(history)
     learner = new_learner(settings)
-    checkpoints(tmp_path, settings).recall(learner.network, PoseHead(Card(apr=SHAPE), settings))
-    assert np.median(learner.errors(examples(9, seed=2))) == pytest.approx(best(history).median, rel=1e-6)
+    checkpoints(tmp_path, settings).load_best(learner.network, AprModel(Card(apr=SHAPE), settings))
+    assert np.median(learner.errors(examples(9, seed=2))) == pytest.approx(find_best(history).median, rel=1e-6)
 
 
 def test_a_baseline_has_the_published_optimizer():
-    subject = Baseline("robustloc", Baselines(), CHANNELS, NOWHERE)
-    optimizer = subject.optimizer(torch.nn.Linear(2, 2))
+    model = BaselineModel("robustloc", Baselines(), CHANNELS, NOWHERE)
+    optimizer = model.build_optimizer(torch.nn.Linear(2, 2))
     (group,) = optimizer.param_groups
     assert (type(optimizer), group["lr"], group["weight_decay"]) == (torch.optim.Adam, 2e-4, 5e-4)
-    assert {subject.rate(epoch) for epoch in (1, 30, 300)} == {2e-4}
+    assert {model.learning_rate(epoch) for epoch in (1, 30, 300)} == {2e-4}
 
 
 def test_an_experiment_without_a_head_gets_the_best_one_of_its_folder(tmp_path):
-    trained(tmp_path)
+    train(tmp_path)
     found = Experiment().with_head(RunFolder(tmp_path))
     assert found.perception.apr == str(RunFolder(tmp_path).trained_head)
     assert found.model_copy(update={"perception": Perception()}) == Experiment()
@@ -206,38 +206,38 @@ def test_an_experiment_whose_folder_has_no_head_stays_as_it_is(tmp_path):
 
 @pytest.mark.parametrize("encoder", [OWN, "perceiver.onnx"])
 def test_an_encoder_that_takes_no_head_gets_none(tmp_path, encoder):
-    trained(tmp_path)
+    train(tmp_path)
     given = Experiment(perception=Perception(encoder=encoder))
     assert given.with_head(RunFolder(tmp_path)) == given
 
 
 def test_the_head_of_another_run_that_is_named_and_there_is_used(tmp_path):
-    trained(tmp_path / "mine")
-    trained(tmp_path / "other")
+    train(tmp_path / "mine")
+    train(tmp_path / "other")
     given = Experiment(perception=Perception(apr=str(RunFolder(tmp_path / "other").trained_head)))
     assert given.with_head(RunFolder(tmp_path / "mine")) == given
 
 
 def test_a_training_stopped_between_epochs_goes_on_as_if_it_had_not(tmp_path):
-    whole = trained(tmp_path / "whole")
-    stopped = fit(course(), checkpoints(tmp_path / "stopped"))
+    whole = train(tmp_path / "whole")
+    stopped = fit(plan(), checkpoints(tmp_path / "stopped"))
     assert [next(stopped), next(stopped)] == whole[:2]
     stopped.close()
-    assert trained(tmp_path / "stopped") == whole[2:]
+    assert train(tmp_path / "stopped") == whole[2:]
     assert files(tmp_path / "stopped") == files(tmp_path / "whole")
 
 
 def test_a_longer_training_continues_a_shorter_one(tmp_path):
-    trained(tmp_path / "grown", SETTINGS.model_copy(update={"epochs": 2}))
-    assert len(trained(tmp_path / "grown")) == 2
-    trained(tmp_path / "whole")
+    train(tmp_path / "grown", SETTINGS.model_copy(update={"epochs": 2}))
+    assert len(train(tmp_path / "grown")) == 2
+    train(tmp_path / "whole")
     head = "apr/000004/head.safetensors"
     assert file_digest(tmp_path / "grown" / head) == file_digest(tmp_path / "whole" / head)
 
 
 def test_a_finished_training_does_nothing_more(tmp_path):
-    trained(tmp_path)
-    assert trained(tmp_path) == []
+    train(tmp_path)
+    assert train(tmp_path) == []
 
 
 LONG = SETTINGS.model_copy(update={"epochs": 20})
@@ -247,7 +247,7 @@ TRAINERS = f"""
 import os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from pathlib import Path
-from test_fit import LONG, checkpoints, course
+from test_fit import LONG, checkpoints, plan
 from tmapr.training.fit import fit
 
 def say(line):
@@ -257,7 +257,7 @@ for _ in sys.stdin:
     trainer = os.fork()
     if not trainer:
         say(os.getpid())
-        for epoch in fit(course(LONG), checkpoints(Path(sys.argv[1]), LONG)):
+        for epoch in fit(plan(LONG), checkpoints(Path(sys.argv[1]), LONG)):
             say("ended")
         os._exit(0)
     os.waitpid(trainer, 0)
@@ -280,8 +280,8 @@ def test_killed_again_and_again_it_reaches_the_same_weights_bit_for_bit(tmp_path
                     pass
         finally:
             os.killpg(process.pid, signal.SIGKILL)
-    assert 0 < len(trained(killed, LONG)) < LONG.epochs
-    trained(tmp_path / "whole", LONG)
+    assert 0 < len(train(killed, LONG)) < LONG.epochs
+    train(tmp_path / "whole", LONG)
     mine, theirs = (load_file(folder / "apr/000020/head.safetensors") for folder in (killed, tmp_path / "whole"))
     assert {name: value.tolist() for name, value in mine.items()} == {n: value.tolist() for n, value in theirs.items()}
     assert (killed / "apr/best").read_text() == (tmp_path / "whole/apr/best").read_text()
@@ -292,7 +292,7 @@ def epochs(*medians):
 
 
 def test_the_best_epoch_has_the_smallest_median_and_of_equals_is_the_first():
-    assert best(epochs(3.0, 2.0, 5.0, 2.0)).number == 2
+    assert find_best(epochs(3.0, 2.0, 5.0, 2.0)).number == 2
 
 
 @pytest.mark.parametrize(
@@ -321,46 +321,46 @@ def test_training_ends_with_its_epochs_or_its_patience(medians, patience, over):
     ],
 )
 def test_changed_settings_are_refused_by_name_with_the_way_out(tmp_path, changes, named):
-    next(fit(course(), checkpoints(tmp_path)))
+    next(fit(plan(), checkpoints(tmp_path)))
     with pytest.raises(InputError) as refused:
         checkpoints(tmp_path, **changes).history()
     assert str(refused.value) == (f"{tmp_path}/apr: was trained with {named}; remove {tmp_path}/apr to train again")
 
 
 def test_a_damaged_head_is_refused_with_the_way_out(tmp_path):
-    next(fit(course(), checkpoints(tmp_path)))
+    next(fit(plan(), checkpoints(tmp_path)))
     (tmp_path / "apr/000001/head.safetensors").write_bytes(b"half a file")
     with pytest.raises(InputError, match=r"head\.safetensors: is not the file .*; remove .*apr to train again"):
-        next(fit(course(), checkpoints(tmp_path)))
+        next(fit(plan(), checkpoints(tmp_path)))
 
 
 def test_other_positions_are_refused(tmp_path):
-    next(fit(course(), checkpoints(tmp_path)))
+    next(fit(plan(), checkpoints(tmp_path)))
     elsewhere = SHAPE.model_copy(update={"center": (0.0, 0.0)})
     with pytest.raises(InputError, match=r"the positions have changed .*; remove"):
-        next(fit(course(shape=elsewhere), checkpoints(tmp_path)))
+        next(fit(plan(shape=elsewhere), checkpoints(tmp_path)))
 
 
 @pytest.mark.parametrize("name", ["optimizer.safetensors", "training.json"])
 @pytest.mark.parametrize("content", [None, b"", b"{}"])
 def test_a_damaged_checkpoint_is_refused_with_the_way_out(tmp_path, name, content):
-    next(fit(course(), checkpoints(tmp_path)))
+    next(fit(plan(), checkpoints(tmp_path)))
     damaged = tmp_path / "apr/000001" / name
     damaged.unlink() if content is None else damaged.write_bytes(content)
     with pytest.raises(InputError, match=rf"{name} is damaged or missing; remove .*apr to train again"):
-        next(fit(course(), checkpoints(tmp_path)))
+        next(fit(plan(), checkpoints(tmp_path)))
 
 
 @pytest.mark.parametrize("content", ["", "../000001", "000009"])
 def test_a_best_that_names_no_epoch_is_refused(tmp_path, content):
-    next(fit(course(), checkpoints(tmp_path)))
+    next(fit(plan(), checkpoints(tmp_path)))
     (tmp_path / "apr/best").write_text(content)
     with pytest.raises(InputError, match="names no epoch that is there"):
         RunFolder(tmp_path).trained_head  # noqa: B018
 
 
 def test_a_last_that_names_no_epoch_is_refused(tmp_path):
-    next(fit(course(), checkpoints(tmp_path)))
+    next(fit(plan(), checkpoints(tmp_path)))
     (tmp_path / "apr/last").write_text("../../elsewhere\n")
     with pytest.raises(InputError, match="names no epoch; remove"):
         checkpoints(tmp_path).history()
@@ -368,7 +368,7 @@ def test_a_last_that_names_no_epoch_is_refused(tmp_path):
 
 def test_a_training_that_diverges_says_so(tmp_path):
     with pytest.raises(InputError, match=r"^learning_rate = 1e\+30: epoch \d+ diverged; lower it$"):
-        trained(tmp_path, SETTINGS.model_copy(update={"learning_rate": 1e30}))
+        train(tmp_path, SETTINGS.model_copy(update={"learning_rate": 1e30}))
 
 
 def test_a_vit_gets_the_paper_s_head():
@@ -389,4 +389,4 @@ def test_what_settings_say_of_the_head_holds_for_any_encoder():
 
 
 def test_steps_cover_every_frame():
-    assert [course(count=count).steps for count in (7, 8, 9)] == [1, 1, 2]
+    assert [plan(count=count).steps for count in (7, 8, 9)] == [1, 1, 2]

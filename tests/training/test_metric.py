@@ -7,9 +7,16 @@ import pytest
 import torch
 
 from tmapr.perception.pooling import GridPooling, Joined
+from tmapr.perception.recipes import Contrast
 from tmapr.perception.salad import Salad
-from tmapr.recipes import Contrast
-from tmapr.training.metric import Frames, Partners, contrast, described, different, train
+from tmapr.training.metric import (
+    Partners,
+    TraversesInMemory,
+    are_different_places,
+    compute_descriptors,
+    info_nce,
+    train_head,
+)
 
 GRID, CHANNELS = (4, 4), 16
 PATCHES = GRID[0] * GRID[1]
@@ -32,7 +39,7 @@ def unit(rng, count, dim=6):
     return vectors / vectors.norm(dim=1, keepdim=True)
 
 
-def looped(first, second, unrelated, temperature):
+def loop_over_queries(first, second, unrelated, temperature):
     """InfoNCE as it is written in papers, one query at a time."""
     similarity = np.exp(first.numpy() @ second.numpy().T / temperature)
     losses = []
@@ -43,17 +50,19 @@ def looped(first, second, unrelated, temperature):
     return np.mean(losses)
 
 
-def scattered(rng, sites=3, laps=3, count=40):
+def scatter(rng, sites=3, laps=3, count=40):
     """Frames anywhere in 30 m × 30 m of each site, looking anywhere; their tokens say nothing."""
     total = sites * laps * count
     traverses = np.repeat(np.arange(sites * laps), count)
     order = rng.permutation(total)  # nobody may rely on frames being in order
     tokens = torch.from_numpy(rng.normal(scale=DEVIATION, size=(total, PATCHES, CHANNELS))).float()
     positions, headings = rng.uniform(0, 30, (total, 2)), rng.uniform(-np.pi, np.pi, total)
-    return Frames(tokens, tokens.mean(dim=1), GRID, positions, headings, traverses[order], traverses[order] // laps)
+    return TraversesInMemory(
+        tokens, tokens.mean(dim=1), GRID, positions, headings, traverses[order], traverses[order] // laps
+    )
 
 
-def weathered(rng, sites, laps=3):
+def make_weather(rng, sites, laps=3):
     """Half the channels show the place; the other half, half again as strong, what the sky did to this frame."""
     places = rng.normal(size=(sites, 1, PLACES, 1, CHANNELS // 2))
     skies = 1.5 * rng.normal(size=(sites, laps, PLACES, 1, CHANNELS // 2))
@@ -63,7 +72,9 @@ def weathered(rng, sites, laps=3):
     along = np.tile(SPACING * np.arange(PLACES), sites * laps)
     positions = np.column_stack([along, np.zeros(len(along))])
     traverses = np.repeat(np.arange(sites * laps), PLACES)
-    return Frames(tokens, tokens.mean(dim=1), GRID, positions, np.zeros(len(along)), traverses, traverses // laps)
+    return TraversesInMemory(
+        tokens, tokens.mean(dim=1), GRID, positions, np.zeros(len(along)), traverses, traverses // laps
+    )
 
 
 def new_head():
@@ -88,7 +99,7 @@ def recall(frames, head):
 def weights_after(recipe, frames):
     torch.manual_seed(recipe.seed)
     head = new_head()
-    losses = [loss for _, loss in train(head, PLAIN, frames, recipe)]
+    losses = [loss for _, loss in train_head(head, PLAIN, frames, recipe)]
     return losses, {name: weight.clone() for name, weight in head.state_dict().items()}
 
 
@@ -96,19 +107,19 @@ def weights_after(recipe, frames):
 def test_the_loss_is_that_of_a_loop_over_the_queries(rng, temperature):
     first, second = unit(rng, 9), unit(rng, 9)
     unrelated = torch.from_numpy(rng.random((9, 9)) < 0.6)
-    expected = looped(first, second, unrelated, temperature)
-    np.testing.assert_allclose(contrast(first, second, unrelated, temperature), expected, rtol=1e-12)
+    expected = loop_over_queries(first, second, unrelated, temperature)
+    np.testing.assert_allclose(info_nce(first, second, unrelated, temperature), expected, rtol=1e-12)
 
 
 def test_two_pairs_at_right_angles_cost_what_paper_and_pencil_say():
     both = torch.eye(2, dtype=torch.float64)
-    loss = contrast(both, both, torch.ones(2, 2, dtype=torch.bool), 0.5)
+    loss = info_nce(both, both, torch.ones(2, 2, dtype=torch.bool), 0.5)
     np.testing.assert_allclose(loss, np.log1p(np.exp(-2.0)), rtol=1e-12)
 
 
 def test_nothing_is_to_be_learned_where_no_frame_is_wrong(rng):
     first, second = unit(rng, 5).requires_grad_(), unit(rng, 5)
-    loss = contrast(first, second, torch.zeros(5, 5, dtype=torch.bool), 0.07)
+    loss = info_nce(first, second, torch.zeros(5, 5, dtype=torch.bool), 0.07)
     (gradient,) = torch.autograd.grad(loss, first)
     assert loss == 0
     assert (gradient == 0).all()
@@ -118,21 +129,21 @@ def test_a_frame_that_is_wrong_for_nobody_does_not_matter(rng):
     first, second = unit(rng, 6), unit(rng, 6)
     unrelated = torch.ones(6, 6, dtype=torch.bool)
     unrelated[5], unrelated[:, 5] = False, False
-    loss = contrast(first, second, unrelated, 0.07)
+    loss = info_nce(first, second, unrelated, 0.07)
     second[5] = -second[5]
-    assert contrast(first, second, unrelated, 0.07) == loss
-    alone = contrast(first[:5], second[:5], unrelated[:5, :5], 0.07)
+    assert info_nce(first, second, unrelated, 0.07) == loss
+    alone = info_nce(first[:5], second[:5], unrelated[:5, :5], 0.07)
     np.testing.assert_allclose(loss, alone * 5 / 6, rtol=1e-12)
 
 
 def test_a_partner_counts_as_right_whatever_the_mask_says_of_it(rng):
     first, second, masked = unit(rng, 5), unit(rng, 5), ~torch.eye(5, dtype=torch.bool)
-    assert contrast(first, second, masked, 0.07) == contrast(first, second, torch.ones_like(masked), 0.07)
+    assert info_nce(first, second, masked, 0.07) == info_nce(first, second, torch.ones_like(masked), 0.07)
 
 
 def test_partners_are_of_one_site_and_two_traverses_near_and_looking_the_same_way(rng):
-    frames = scattered(rng)
-    one, other = Partners(frames, near=6.0).drawn(3, 200, rng)
+    frames = scatter(rng)
+    one, other = Partners(frames, near=6.0).draw(3, 200, rng)
     assert (frames.sites[one] == frames.sites[other]).all()
     assert (frames.traverses[one] != frames.traverses[other]).all()
     assert np.linalg.norm(frames.positions[one] - frames.positions[other], axis=1).max() < 6.0
@@ -140,8 +151,8 @@ def test_partners_are_of_one_site_and_two_traverses_near_and_looking_the_same_wa
 
 
 def test_a_partner_is_the_nearest_frame_of_its_traverse_that_looks_the_same_way(rng):
-    frames = scattered(rng, sites=1, laps=2)
-    for one, other in Partners(frames, near=6.0).drawn(1, 100, rng).T:
+    frames = scatter(rng, sites=1, laps=2)
+    for one, other in Partners(frames, near=6.0).draw(1, 100, rng).T:
         rivals = frames.traverses == frames.traverses[other]
         rivals &= np.cos(frames.headings - frames.headings[one]) >= 0.9
         distances = np.linalg.norm(frames.positions - frames.positions[one], axis=1)
@@ -149,21 +160,21 @@ def test_a_partner_is_the_nearest_frame_of_its_traverse_that_looks_the_same_way(
 
 
 def test_every_frame_with_a_partner_is_drawn_from_either_traverse(rng):
-    frames = weathered(rng, sites=1, laps=2)
-    one, other = Partners(frames, near=3.0).drawn(1, 2000, rng)
+    frames = make_weather(rng, sites=1, laps=2)
+    one, other = Partners(frames, near=3.0).draw(1, 2000, rng)
     assert set(one) == set(other) == set(range(2 * PLACES))
 
 
 def test_frames_with_a_partner_are_those_that_can_be_drawn(rng):
-    frames = scattered(rng, sites=2)
+    frames = scatter(rng, sites=2)
     partners = Partners(frames, near=2.0)
-    drawn = np.unique(np.concatenate([partners.drawn(2, 500, rng) for _ in range(10)], axis=1))
+    drawn = np.unique(np.concatenate([partners.draw(2, 500, rng) for _ in range(10)], axis=1))
     np.testing.assert_array_equal(partners.frames, drawn)
     assert len(drawn) < len(frames.positions)
 
 
 def test_a_long_traverse_has_the_partners_that_a_loop_over_its_frames_finds(rng):
-    frames = scattered(rng, sites=1, laps=2, count=300)
+    frames = scatter(rng, sites=1, laps=2, count=300)
     pairs = set()
     for one in range(len(frames.positions)):
         distances = np.linalg.norm(frames.positions - frames.positions[one], axis=1)
@@ -175,7 +186,7 @@ def test_a_long_traverse_has_the_partners_that_a_loop_over_its_frames_finds(rng)
 
 
 def test_a_frame_of_unknown_heading_may_look_any_way(rng):
-    frames = weathered(rng, sites=1, laps=2)
+    frames = make_weather(rng, sites=1, laps=2)
     ahead, back = np.zeros(PLACES), np.full(PLACES, np.pi)
     with pytest.raises(ValueError, match="that look the same way"):
         Partners(replace(frames, headings=np.concatenate([ahead, back])), near=3.0)
@@ -184,49 +195,49 @@ def test_a_frame_of_unknown_heading_may_look_any_way(rng):
 
 
 def test_a_batch_takes_its_pairs_from_as_many_sites_as_it_is_told(rng):
-    frames = scattered(rng, sites=5)
-    one, _ = Partners(frames, near=6.0).drawn(3, 20, rng)
+    frames = scatter(rng, sites=5)
+    one, _ = Partners(frames, near=6.0).draw(3, 20, rng)
     by_site = frames.sites[one].reshape(3, 20)
     assert (by_site == by_site[:, :1]).all()
     assert len(np.unique(by_site[:, 0])) == 3
 
 
 def test_a_site_that_was_driven_once_is_never_drawn(rng):
-    frames = weathered(rng, sites=2, laps=2)
+    frames = make_weather(rng, sites=2, laps=2)
     once = replace(frames, traverses=np.where(frames.sites == 1, 3, frames.traverses))
-    assert set(once.sites[Partners(once, near=3.0).drawn(2, 50, rng).ravel()]) == {0}
+    assert set(once.sites[Partners(once, near=3.0).draw(2, 50, rng).ravel()]) == {0}
 
 
 def test_traverses_that_never_meet_are_refused(rng):
     with pytest.raises(ValueError, match=r"within 3\.0 m"):
-        Partners(weathered(rng, sites=2, laps=1), near=3.0)
+        Partners(make_weather(rng, sites=2, laps=1), near=3.0)
 
 
 def test_frames_of_one_site_are_wrong_only_beyond_the_distance_apart(rng):
-    frames = scattered(rng, sites=1)
-    one, other = Partners(frames, near=6.0).drawn(1, 60, rng)
-    wrong = different(frames, one, other, apart=15.0)
+    frames = scatter(rng, sites=1)
+    one, other = Partners(frames, near=6.0).draw(1, 60, rng)
+    wrong = are_different_places(frames, one, other, apart=15.0)
     gaps = np.array([[np.hypot(*(frames.positions[a] - frames.positions[b])) for b in other] for a in one])
     np.testing.assert_array_equal(wrong, gaps > 15.0)
     assert not wrong.diagonal().any()
 
 
 def test_frames_of_two_sites_are_always_wrong_for_each_other(rng):
-    frames = weathered(rng, sites=2)
+    frames = make_weather(rng, sites=2)
     first, second = (np.flatnonzero(frames.sites == site) for site in (0, 1))
-    assert different(frames, first, second, apart=1e9).all()
+    assert are_different_places(frames, first, second, apart=1e9).all()
 
 
 def test_a_trained_head_recognises_places_of_a_site_it_never_saw(rng):
-    taught, unseen, head = weathered(rng, sites=12), weathered(rng, sites=4), new_head()
+    taught, unseen, head = make_weather(rng, sites=12), make_weather(rng, sites=4), new_head()
     before = recall(unseen, head)
-    list(train(head, PLAIN, taught, SMALL))
+    list(train_head(head, PLAIN, taught, SMALL))
     assert before < 0.6
     assert recall(unseen, head) > before + 0.25
 
 
 def test_the_seed_alone_determines_the_weights(rng):
-    frames, recipe = weathered(rng, sites=3), SMALL.model_copy(update={"steps": 4})
+    frames, recipe = make_weather(rng, sites=3), SMALL.model_copy(update={"steps": 4})
     losses, weights = weights_after(recipe, frames)
     again, same = weights_after(recipe, frames)
     assert losses == again
@@ -236,22 +247,22 @@ def test_the_seed_alone_determines_the_weights(rng):
 
 def test_steps_are_counted_from_one(rng):
     recipe = SMALL.model_copy(update={"steps": 3})
-    assert [step for step, _ in train(new_head(), PLAIN, weathered(rng, sites=2), recipe)] == [1, 2, 3]
+    assert [step for step, _ in train_head(new_head(), PLAIN, make_weather(rng, sites=2), recipe)] == [1, 2, 3]
 
 
 def test_partners_that_are_known_need_not_be_found_again(rng):
-    frames, recipe = weathered(rng, sites=2), SMALL.model_copy(update={"steps": 3})
+    frames, recipe = make_weather(rng, sites=2), SMALL.model_copy(update={"steps": 3})
     known = Partners(frames, recipe.near)
     lonely = replace(frames, positions=1e3 * rng.normal(size=frames.positions.shape))
-    assert len(list(train(new_head(), PLAIN, lonely, recipe, known))) == 3
+    assert len(list(train_head(new_head(), PLAIN, lonely, recipe, known))) == 3
 
 
 def test_a_head_alone_learns_as_beside_a_descriptor_that_says_nothing(rng):
-    frames, recipe = weathered(rng, sites=2), SMALL.model_copy(update={"steps": 3})
+    frames, recipe = make_weather(rng, sites=2), SMALL.model_copy(update={"steps": 3})
 
     def losses(plain):
         torch.manual_seed(recipe.seed)
-        return [loss for _, loss in train(new_head(), plain, frames, recipe)]
+        return [loss for _, loss in train_head(new_head(), plain, frames, recipe)]
 
     np.testing.assert_allclose(losses(None), losses(Silent()), rtol=1e-5)
 
@@ -266,20 +277,20 @@ class Silent(torch.nn.Module):
 
 
 def test_frames_are_described_in_batches_without_a_seam(rng):
-    frames = scattered(rng, sites=1, laps=2, count=300)
+    frames = scatter(rng, sites=1, laps=2, count=300)
     whole = PLAIN(frames.features(np.arange(600)))
-    torch.testing.assert_close(described(frames, PLAIN), whole)
+    torch.testing.assert_close(compute_descriptors(frames, PLAIN), whole)
 
 
 def test_a_site_smaller_than_the_distance_apart_teaches_nothing(rng):
     recipe = SMALL.model_copy(update={"steps": 2, "sites": 1, "apart": PLACES * SPACING})
-    assert [loss for _, loss in train(new_head(), PLAIN, weathered(rng, sites=1), recipe)] == [0, 0]
+    assert [loss for _, loss in train_head(new_head(), PLAIN, make_weather(rng, sites=1), recipe)] == [0, 0]
 
 
 def test_the_last_step_changes_the_weights_far_less_than_the_first(rng):
     head, moved = new_head(), []
     before = torch.nn.utils.parameters_to_vector(head.parameters()).detach()
-    for _ in train(head, PLAIN, weathered(rng, sites=2), SMALL.model_copy(update={"steps": 10})):
+    for _ in train_head(head, PLAIN, make_weather(rng, sites=2), SMALL.model_copy(update={"steps": 10})):
         now = torch.nn.utils.parameters_to_vector(head.parameters()).detach()
         moved.append(float((now - before).norm()))
         before = now
@@ -288,7 +299,7 @@ def test_the_last_step_changes_the_weights_far_less_than_the_first(rng):
 
 def test_a_head_that_was_looked_at_in_between_goes_on_training(rng):
     head = new_head()
-    for _ in train(head, PLAIN, weathered(rng, sites=2), SMALL.model_copy(update={"steps": 3})):
+    for _ in train_head(head, PLAIN, make_weather(rng, sites=2), SMALL.model_copy(update={"steps": 3})):
         assert head.training
         head.eval()
 
@@ -315,11 +326,11 @@ class Watching(Salad):
         return super().forward(features)
 
 
-def watched(rng, **changes):
+def watch_a_step(rng, **changes):
     """The frames, and the plain descriptor and the head after one step."""
     plain, head = Scaled(), Watching(CHANNELS, clusters=4, cluster_dim=8, token_dim=8, hidden=32)
-    frames, recipe = scattered(rng, sites=2), SMALL.model_copy(update={"steps": 1} | changes)
-    list(train(head, plain, frames, recipe))
+    frames, recipe = scatter(rng, sites=2), SMALL.model_copy(update={"steps": 1} | changes)
+    list(train_head(head, plain, frames, recipe))
     return frames, plain, head
 
 
@@ -328,19 +339,19 @@ def rows_of(tokens):
 
 
 def test_the_plain_part_gets_no_gradient(rng):
-    _, plain, head = watched(rng)
+    _, plain, head = watch_a_step(rng)
     assert plain.scale.grad is None
     assert all(weight.grad is not None for weight in head.parameters())
 
 
 def test_the_plain_part_sees_every_token_as_it_is(rng):
-    frames, plain, _ = watched(rng, token_dropout=0.25, feature_noise=0.2)
+    frames, plain, _ = watch_a_step(rng, token_dropout=0.25, feature_noise=0.2)
     assert plain.shown.shape[1] == PATCHES
     assert rows_of(plain.shown) <= rows_of(frames.tokens)
 
 
 def test_the_head_sees_a_share_of_each_image_s_tokens(rng):
-    _, plain, head = watched(rng, token_dropout=0.25, feature_noise=0.0)
+    _, plain, head = watch_a_step(rng, token_dropout=0.25, feature_noise=0.0)
     assert head.shown.shape[1] == 0.75 * PATCHES
     for few, every in zip(head.shown, plain.shown, strict=True):
         assert len(rows_of(few[None])) == len(few)
@@ -348,14 +359,14 @@ def test_the_head_sees_a_share_of_each_image_s_tokens(rng):
 
 
 def test_every_image_loses_other_tokens(rng):
-    _, plain, head = watched(rng, token_dropout=0.5, feature_noise=0.0)
+    _, plain, head = watch_a_step(rng, token_dropout=0.5, feature_noise=0.0)
     pairs = zip(head.shown.tolist(), plain.shown.tolist(), strict=True)
     kept = {tuple(sorted(every.index(token) for token in few)) for few, every in pairs}
     assert len(kept) > 0.8 * len(head.shown)
 
 
 def test_noise_on_the_head_s_tokens_is_in_units_of_their_deviation(rng):
-    _, plain, head = watched(rng, token_dropout=0.0, feature_noise=0.2)
+    _, plain, head = watch_a_step(rng, token_dropout=0.0, feature_noise=0.2)
     # 0.2² of the variance; the deviation itself is an estimate from few frames.
     added = (head.shown.var() - plain.shown.var()) / DEVIATION**2
     np.testing.assert_allclose(added, 0.04, atol=0.02)

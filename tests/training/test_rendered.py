@@ -15,30 +15,30 @@ from tmapr.perception.image import Image
 from tmapr.perception.network import Network
 from tmapr.perception.pooling import GridPooling, Joined
 from tmapr.simulation.camera import Camera
-from tmapr.simulation.record import recorded
-from tmapr.simulation.streets import FAMILIES, build
+from tmapr.simulation.record import film
+from tmapr.simulation.streets import FAMILIES, build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import Traverse, passing
-from tmapr.simulation.weather import named
-from tmapr.training.metric import Frames
-from tmapr.training.rendered import Site, drive
+from tmapr.simulation.traverse import Traverse, prepare_passage
+from tmapr.simulation.weather import find_weather
+from tmapr.training.metric import TraversesInMemory
+from tmapr.training.rendered import Site, encode_sites
 from tmapr.training.shipped import (
     ASKED,
     MAPPED,
     TRAINING,
     TUNING,
-    Real,
-    encoder_of,
-    recall,
-    training_sites,
-    tuning_sites,
+    RealImages,
+    build_encoder,
+    make_training_sites,
+    make_tuning_sites,
+    measure_recall,
 )
 from tmapr.types import CoordinateFrame
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 CAMERA = Camera(width=48, height=40, focal=30.0)
 SIZE = (40, 48)  # the camera's own: no picture is resized
-NOON, NIGHT = Traverse("noon", named("noon"), 7, frames=3), Traverse("night", named("night"), 8, frames=3)
+NOON, NIGHT = Traverse("noon", find_weather("noon"), 7, frames=3), Traverse("night", find_weather("night"), 8, frames=3)
 SITES = [
     Site("campus", 41, 0.3, CAMERA, (NOON, NIGHT)),
     Site("campus", 42, 0.0, CAMERA, (NIGHT,)),
@@ -56,15 +56,15 @@ def as_pixels(pictures):
 @pytest.fixture(scope="module")
 def driven():
     """Processes are started for it, so once."""
-    return drive(SITES, as_pixels, SIZE, "cpu")
+    return encode_sites(SITES, as_pixels, SIZE, "cpu")
 
 
 def world_of(site):
-    return build(site.family, site.seed, aliasing=site.aliasing)
+    return build_world(site.family, site.seed, aliasing=site.aliasing)
 
 
 def test_positions_and_headings_are_those_of_the_traverses(driven):
-    passages = [passing(world_of(site), traverse, CAMERA) for site, traverse in JOBS]
+    passages = [prepare_passage(world_of(site), traverse, CAMERA) for site, traverse in JOBS]
     np.testing.assert_array_equal(driven.positions, np.concatenate([passage.positions for passage in passages]))
     np.testing.assert_array_equal(driven.headings, [view.heading for passage in passages for view in passage.views])
 
@@ -79,7 +79,7 @@ def test_each_picture_is_the_one_that_is_seen_there_at_run_time(driven):
     seen = [
         prepare(frame.image(), SIZE).ravel()
         for site, traverse in JOBS
-        for frame in recorded(world_of(site), traverse, CAMERA, make_texture(site.seed), CoordinateFrame())
+        for frame in film(world_of(site), traverse, CAMERA, make_texture(site.seed), CoordinateFrame())
     ]
     count = len(seen)
     alike = np.corrcoef(np.concatenate([driven.tokens.flatten(1).float(), seen]))[:count, count:]
@@ -105,24 +105,24 @@ def test_no_traverse_of_the_report_has_a_seed_of_training_or_of_another_world(mo
     benchmark = importlib.import_module("descriptor")
     worlds, laps = [*benchmark.REPORTED, *benchmark.CHOOSING], range(1 + len(ASKED))
     reported = {benchmark.traverse_seed(world, lap) for world in worlds for lap in laps}
-    known = {traverse.seed for site in training_sites() + tuning_sites() for traverse in site.traverses}
+    known = {traverse.seed for site in make_training_sites() + make_tuning_sites() for traverse in site.traverses}
     assert len(reported) == len(worlds) * len(laps)
     assert not reported & known
 
 
 def test_training_has_every_family_and_seed_once_in_weathers_of_its_own():
-    sites = training_sites()
+    sites = make_training_sites()
     assert {(site.family, site.seed) for site in sites} == {(family, seed) for family in FAMILIES for seed in TRAINING}
     weathers = {traverse.weather for site in sites if site.family == "city" for traverse in site.traverses}
     assert len(weathers) == sum(len(site.traverses) for site in sites) / len(FAMILIES)
 
 
 def test_training_is_the_same_every_time():
-    assert training_sites() == training_sites()
+    assert make_training_sites() == make_training_sites()
 
 
 def test_tuning_maps_at_noon_and_asks_in_other_weathers():
-    for site in tuning_sites():
+    for site in make_tuning_sites():
         assert [traverse.name for traverse in site.traverses] == [MAPPED, *ASKED]
 
 
@@ -135,12 +135,12 @@ def tuning_frames(lost):
     shown = torch.from_numpy(np.eye(places)[np.where(mistaken, (place + 1) % places, place)])
     tokens = shown[:, None].expand(-1, GRID[0] * GRID[1], -1)
     positions = np.column_stack([20.0 * place, np.zeros(len(place))])
-    return Frames(tokens, shown, GRID, positions, np.zeros(len(place)), traverses, sites)
+    return TraversesInMemory(tokens, shown, GRID, positions, np.zeros(len(place)), traverses, sites)
 
 
 @pytest.mark.parametrize("lost", [(), ("city",), ("campus", "valley")])
 def test_recall_is_told_for_each_family(lost):
-    found = recall(tuning_frames(lost), Joined([GridPooling(10)], [1.0]))
+    found = measure_recall(tuning_frames(lost), Joined([GridPooling(10)], [1.0]))
     assert found == {family: 0.0 if family in lost else 1.0 for family in FAMILIES}
 
 
@@ -152,12 +152,12 @@ def test_real_images_are_right_where_the_nearest_shows_the_same_place(tmp_path, 
         for place, picture in shown.items():
             (tmp_path / condition / place).mkdir(parents=True)
             cv2.imwrite(str(tmp_path / condition / place / "1.jpg"), picture)
-    assert Real(tmp_path, as_pixels, SIZE).right(Joined([GridPooling(SIZE[1], columns=1)], [1.0])) == 2
+    assert RealImages(tmp_path, as_pixels, SIZE).count_right(Joined([GridPooling(SIZE[1], columns=1)], [1.0])) == 2
 
 
 def test_a_folder_without_real_images_is_refused(tmp_path):
     with pytest.raises(InputError, match="sunny"):
-        Real(tmp_path, as_pixels, SIZE)
+        RealImages(tmp_path, as_pixels, SIZE)
 
 
 class Brightness(torch.nn.Module):
@@ -172,7 +172,7 @@ def test_pictures_are_encoded_in_batches_without_a_seam(rng):
     network = Network(Brightness(), torch.nn.Identity(), None, Input(mean=IMAGENET[0], std=IMAGENET[1]))
     pictures = rng.integers(0, 255, (300, 4, 5)).astype(np.uint8)
     whole = network.features(torch.from_numpy(pictures))
-    parts = encoder_of(network, "cpu")(pictures)
+    parts = build_encoder(network, "cpu")(pictures)
     torch.testing.assert_close(parts.tokens, whole.tokens)
     torch.testing.assert_close(parts.summary, whole.summary)
     assert (parts.rows, parts.columns) == (1, 1)

@@ -22,7 +22,7 @@ from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.run import file_digest
 from tmapr.exceptions import InputError
 
-Watch = Callable[[int, int | None], None]
+ByteWatch = Callable[[int, int | None], None]
 _WEB = ("http://", "https://")
 _TIMEOUT = 30.0
 _CHUNK = 1 << 20
@@ -42,13 +42,13 @@ class _Note:
     sha256: str | None
 
 
-def fetch(url: str, path: Path, *, sha256: str | None, watch: Watch) -> str:
+def fetch(url: str, path: Path, *, sha256: str | None, watch: ByteWatch) -> str:
     """Bring `url` to `path`; the SHA-256 of what lies there. `watch` is told the bytes so far and all of them."""
     if not url.lower().startswith(_WEB):
         raise InputError(f"{url}: only http and https addresses are fetched")
     part = path.with_name(f"{path.name}.part")
-    with _claimed(part) as stream:
-        note = _noted(part, url)
+    with _claim(part) as stream:
+        note = _read_note(part, url)
         if note is None or stream.tell() != note.size:
             note = _gather(url, note, stream, sha256, watch)
         os.fsync(stream.fileno())
@@ -63,7 +63,7 @@ def fetch(url: str, path: Path, *, sha256: str | None, watch: Watch) -> str:
 
 
 @contextmanager
-def _claimed(part: Path) -> Iterator[FileIO]:
+def _claim(part: Path) -> Iterator[FileIO]:
     """The part, for this process alone: two that append to it would write a mixture of the right length."""
     part.parent.mkdir(parents=True, exist_ok=True)
     with part.open("ab", buffering=0) as stream:
@@ -82,7 +82,7 @@ def _claimed(part: Path) -> Iterator[FileIO]:
                 _note_file(part).unlink(missing_ok=True)
 
 
-def _gather(url: str, note: _Note | None, stream: FileIO, sha256: str | None, watch: Watch) -> _Note:
+def _gather(url: str, note: _Note | None, stream: FileIO, sha256: str | None, watch: ByteWatch) -> _Note:
     """Append what is missing, or take all of it if the server no longer has the version that `note` names."""
     done = stream.tell()
     reply, offered = _ask(url, {"Range": f"bytes={done}-", "If-Range": str(note.etag)} if note else {})
@@ -104,7 +104,7 @@ def _gather(url: str, note: _Note | None, stream: FileIO, sha256: str | None, wa
     return _gather(url, None, stream, sha256, watch)  # not the rest of that version: ask for all of the present one
 
 
-def _copy(reply: HTTPResponse, stream: FileIO, note: _Note, watch: Watch) -> None:
+def _copy(reply: HTTPResponse, stream: FileIO, note: _Note, watch: ByteWatch) -> None:
     watch(stream.tell(), note.size)
     while note.size is None or stream.tell() < note.size:
         chunk = b""
@@ -151,7 +151,7 @@ class _Answers(HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl) if newurl.startswith(_WEB) else None
 
 
-def _noted(part: Path, url: str) -> _Note | None:
+def _read_note(part: Path, url: str) -> _Note | None:
     """The note, if the part can be continued by it: a weak ETag, W/"…", does not vouch for the bytes."""
     with suppress(OSError, ValueError, TypeError):
         note = _Note(**json.loads(_note_file(part).read_text(encoding="utf-8")))

@@ -7,7 +7,7 @@ truncated file with gray and say so only on the standard error of the process, w
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import cv2
@@ -18,16 +18,16 @@ from tmapr.artifacts.atomic import replacing
 from tmapr.exceptions import InputError
 
 Counts = UInt8[np.ndarray, "height width"] | UInt16[np.ndarray, "height width"]
-Picture = UInt8[np.ndarray, "height width"] | UInt8[np.ndarray, "height width 3"]
+Picture = UInt8[np.ndarray, "_ _"] | UInt8[np.ndarray, "_ _ 3"]
 
-_PNG = b"\x89PNG\r\n\x1a\n"
-_TIFF = {b"II*\0": "<", b"MM\0*": ">"}
-_JPEG = b"\xff\xd8\xff"
+PNG = b"\x89PNG\r\n\x1a\n"
+TIFF = {b"II*\0": "<", b"MM\0*": ">"}
+JPEG = b"\xff\xd8\xff"
 # Inside the scan of a JPEG, FF 00 stands for the byte FF and FF D0…D7 restart the decoder: no other FF is data.
 _JPEG_MARKER = re.compile(rb"\xff+([^\x00\xd0-\xd7\xff])")
 _JPEG_SCAN, _JPEG_END = 0xDA, 0xD9
 _TIFF_VALUES = {3: "H", 4: "I", 5: "Q", 8: "H", 9: "I", 10: "Q", 11: "I", 12: "Q"}  # all others are bytes
-_TIFF_PLACES = ((273, 279), (324, 325))
+TIFF_PLACES = ((273, 279), (324, 325))
 """Tags of where strips lie and how long they are, and the same of tiles."""
 
 _TIFF_PIXELS = {256, 257, 258, 259, 262, 266, 273, 277, 278, 279, 284, 317, 320, 322, 323, 324, 325, 338, 339, 347}
@@ -51,12 +51,12 @@ def read_image(path: Path) -> Counts:
 def decode_image(data: bytes, where: str) -> Counts:
     """As `read_image`, from the content of a file; `where` says in refusals where it came from."""
     try:
-        image = cv2.imdecode(np.frombuffer(_proven_whole(data, where), np.uint8), cv2.IMREAD_UNCHANGED)
+        image = cv2.imdecode(np.frombuffer(_prove_whole(data, where), np.uint8), cv2.IMREAD_UNCHANGED)
     except (ValueError, LookupError, struct.error, cv2.error):
         image = None
     if image is None:
         raise InputError(f"{where}: is cut off or damaged ({len(data)} bytes); copy or export it again")
-    return _one_plane(image, where)
+    return _merge_planes(image, where)
 
 
 def write_png(path: Path, image: Picture | UInt16[np.ndarray, "height width"]) -> None:
@@ -64,7 +64,7 @@ def write_png(path: Path, image: Picture | UInt16[np.ndarray, "height width"]) -
     if path.suffix.lower() != ".png":
         raise InputError(f"{path}: pictures are written as PNG; give it a name that ends in .png")
     with replacing(path) as stream:
-        stream.write(_png_of(cv2.cvtColor(image, cv2.COLOR_RGB2BGR) if image.ndim == 3 else image, compression=9))
+        stream.write(_encode_png(cv2.cvtColor(image, cv2.COLOR_RGB2BGR) if image.ndim == 3 else image, compression=9))
 
 
 def write_frame(path: Path, counts: Counts) -> None:
@@ -73,15 +73,15 @@ def write_frame(path: Path, counts: Counts) -> None:
     Light compression is 25 times as fast as strong and, on noisy counts, 6 % larger.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_png_of(counts, compression=1))
+    path.write_bytes(_encode_png(counts, compression=1))
 
 
-def _png_of(image: Picture | UInt16[np.ndarray, "height width"], compression: int) -> bytes:
+def _encode_png(image: Picture | UInt16[np.ndarray, "height width"], compression: int) -> bytes:
     _, encoded = cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, compression])
     return encoded.tobytes()
 
 
-def _one_plane(image: Shaped[np.ndarray, "..."], where: str) -> Counts:
+def _merge_planes(image: Shaped[np.ndarray, "..."], where: str) -> Counts:
     if image.dtype not in (np.uint8, np.uint16):
         raise InputError(f"{where}: holds {image.dtype} values; export the raw counts as 8- or 16-bit integers")
     if image.ndim == 2:
@@ -98,26 +98,26 @@ def _one_plane(image: Shaped[np.ndarray, "..."], where: str) -> Counts:
     return cv2.cvtColor(cv2.merge(planes), cv2.COLOR_BGR2GRAY)
 
 
-def _proven_whole(data: bytes, where: str) -> bytes:
+def _prove_whole(data: bytes, where: str) -> bytes:
     """The bytes to decode. What is cut off raises one of the errors that unpacking raises, or ValueError."""
     if not data:
         raise InputError(f"{where}: is empty; copy or record it again")
-    if data.startswith(_PNG):
-        return _PNG + b"".join(_critical_chunks(data))
-    if data[:4] in _TIFF:
-        return _with_own_directory(data, _TIFF[data[:4]])
-    if data.startswith(_JPEG):
+    if data.startswith(PNG):
+        return PNG + b"".join(_read_chunks(data))
+    if data[:4] in TIFF:
+        return _replace_directory(data, TIFF[data[:4]])
+    if data.startswith(JPEG):
         _follow_markers(data)
         return data
     raise InputError(f"{where}: is not a PNG, TIFF or JPEG image; convert it to 16-bit PNG")
 
 
-def _critical_chunks(data: bytes) -> Iterator[bytes]:
+def _read_chunks(data: bytes) -> Iterator[bytes]:
     """A PNG's chunks up to its end, checksums compared, without the optional ones.
 
     Those (colour profiles, gamma, text) change no count, and libpng complains about them on standard error.
     """
-    at, kind = len(_PNG), b""
+    at, kind = len(PNG), b""
     while kind != b"IEND":
         length, kind = struct.unpack_from(">I4s", data, at)
         end = at + 12 + length
@@ -141,7 +141,7 @@ def _follow_markers(data: bytes) -> None:
             at += struct.unpack_from(">H", data, at)[0]
 
 
-def _with_own_directory(data: bytes, order: str) -> bytes:
+def _replace_directory(data: bytes, order: str) -> bytes:
     """A TIFF whose first directory, checked against the file's length, is replaced by one with the pixels' tags alone.
 
     A camera maker's own tags, or a second page, would make libtiff complain on standard error.
@@ -159,9 +159,14 @@ def _with_own_directory(data: bytes, order: str) -> bytes:
         values[tag] = found if kind in _TIFF_VALUES else ()
         if tag in _TIFF_PIXELS:
             kept[tag] = data[entry : entry + 12]
-    places = [zip(values[at], values[size], strict=True) for at, size in _TIFF_PLACES if at in values]
-    ends = [at + size for place in places for at, size in place]
-    if not ends or max(ends) > len(data):
+    end = find_pixel_end(values)
+    if end is None or end > len(data):
         raise ValueError("pixels are missing")
     directory = struct.pack(f"{order}H", len(kept)) + b"".join(kept[tag] for tag in sorted(kept)) + bytes(4)
     return data[:4] + struct.pack(f"{order}I", len(data)) + data[8:] + directory
+
+
+def find_pixel_end(values: Mapping[int, tuple[int, ...]]) -> int | None:
+    """Where the last strip or tile of a TIFF with these values of tags ends; None if it has none."""
+    places = [zip(values[at], values[size], strict=True) for at, size in TIFF_PLACES if at in values]
+    return max((at + size for place in places for at, size in place), default=None)

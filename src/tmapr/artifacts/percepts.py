@@ -82,16 +82,16 @@ class Recording:
         given = {
             "stamps": np.asarray(stamps),
             "descriptors": np.asarray(descriptors),
-            "truth": _optional(truth, (count, 2)),
-            "positions": _optional(positions, (count, 2)),
-            "headings": _optional(headings, (count,)),
+            "truth": _fill_absent(truth, (count, 2)),
+            "positions": _fill_absent(positions, (count, 2)),
+            "headings": _fill_absent(headings, (count,)),
             "faults": np.asarray(faults or [""] * count),
         }
         _check(sequence, given)
-        return _assembled(sequence, given, frame)
+        return _assemble(sequence, given, frame)
 
     def save(self, path: Path) -> None:
-        """Write the cache."""
+        """Write the cache; descriptors become float32."""
         nothing = np.full(2, np.nan)
         arrays = {
             "stamps": self.stamps,
@@ -106,7 +106,7 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | Path) -> "Recording":
-        """Read a cache."""
+        """Read a cache; one whose arrays do not fit together is refused."""
         path = Path(path)
         header, arrays = load_arrays(path, KIND, VERSION)
         missing = set(_LAYOUT) - set(arrays)
@@ -114,7 +114,7 @@ class Recording:
             raise InputError(f"{path}: has no array {sorted(missing)[0]!r}; make it again")
         _check(str(path), arrays)
         sequence = str(header.notes.get("sequence", path.stem))
-        recording = _assembled(sequence, arrays, CoordinateFrame.from_notes(header.notes.get("frame", {})))
+        recording = _assemble(sequence, arrays, CoordinateFrame.from_notes(header.notes.get("frame", {})))
         return replace(recording, origin=Origin.from_notes(header.notes.get("perception", {})))
 
 
@@ -149,10 +149,10 @@ def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
         raise InputError(f"{where}: {unknown[0]!r} is no fault; known are {', '.join(Fault)}")
 
 
-def _assembled(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFrame) -> Recording:
+def _assemble(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFrame) -> Recording:
     """A recording from arrays that were checked."""
     faults = [Fault(name) if name else None for name in arrays["faults"].tolist()]
-    descriptors = _unit(sequence, arrays["descriptors"].astype(float), faults)
+    descriptors = _normalise_rows(sequence, arrays["descriptors"].astype(float), faults)
     poses, angles, truth = (arrays[name].astype(float) for name in ("positions", "headings", "truth"))
     percepts = tuple(
         Percept(
@@ -167,7 +167,7 @@ def _assembled(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFr
     return Recording(sequence, percepts, truth, ~np.isnan(truth).any(axis=1), frame)
 
 
-def _unit(
+def _normalise_rows(
     sequence: str, descriptors: Float[np.ndarray, "frames dim"], faults: list[Fault | None]
 ) -> Float[np.ndarray, "frames dim"]:
     """The rows scaled to length 1, since files keep fewer digits; a row without a direction must be a fault."""
@@ -179,5 +179,5 @@ def _unit(
     return np.where(usable[:, None], descriptors / np.where(usable, lengths, 1.0)[:, None], 0.0)
 
 
-def _optional(values: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+def _fill_absent(values: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     return np.full(shape, np.nan) if values is None else np.asarray(values, dtype=float)

@@ -10,77 +10,72 @@ from io import SEEK_END, FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from tmapr.artifacts.images import Counts, read_image
+from tmapr.artifacts.images import JPEG, PNG, TIFF, TIFF_PLACES, Counts, find_pixel_end, read_image
 from tmapr.exceptions import InputError
 
-_PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"\0\0\0\0IEND\xaeB`\x82"
+_PNG_END = b"\0\0\0\0IEND\xaeB`\x82"
 _PNG_HEADER = struct.Struct(">8sI4sIIBB3xI")
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _MAX_DEFLATION = 1032
 """Bytes that one byte of deflated data can stand for, at most."""
 
-_TIFF = {b"II*\0": "<", b"MM\0*": ">"}
 _TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}  # bytes of a value; 1 of all others
 _TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_FORMAT = 256, 257, 258, 339
-_TIFF_PLACES = ((273, 279), (324, 325))
-"""Tags of where strips lie and how long they are, and the same of tiles."""
+_TIFF_READ = {_TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_FORMAT, *TIFF_PLACES[0], *TIFF_PLACES[1]}
 
-_TIFF_READ = {_TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_FORMAT, *_TIFF_PLACES[0], *_TIFF_PLACES[1]}
-
-_JPEG = b"\xff\xd8\xff"
 _JPEG_SIZES = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF}
 _JPEG_SCAN, _JPEG_END = 0xDA, b"\xff\xd9"
 _JPEG_PADDING = 512
 
 
-class Header(NamedTuple):
+class ImageHeader(NamedTuple):
     """Pixels in each direction, and the bits of a count: 8 or 16."""
 
     height: int
     width: int
     depth: int
 
+    @classmethod
+    def of(cls, counts: Counts) -> "ImageHeader":
+        """What a file with these counts says in its header."""
+        height, width = counts.shape
+        return cls(height, width, 8 * counts.itemsize)
+
     def __str__(self) -> str:
         return f"{self.width}x{self.height}, {self.depth} bit"
 
 
-def probe(path: Path) -> Header:
+def probe(path: Path) -> ImageHeader:
     """The size and depth of a PNG, TIFF or JPEG; what is cut off or no image is refused."""
     try:
         with FileIO(path) as stream:
-            header = _believed(stream, path)
+            header = _read_ends(stream, path)
     except (OSError, ValueError, LookupError, struct.error):
         header = None
     if header is not None and min(header) > 0:
         return header
-    return header_of(read_image(path))
+    return ImageHeader.of(read_image(path))
 
 
-def header_of(counts: Counts) -> Header:
-    """What a file with these counts says in its header."""
-    height, width = counts.shape
-    return Header(height, width, 8 * counts.itemsize)
-
-
-def _believed(stream: FileIO, path: Path) -> Header | None:
+def _read_ends(stream: FileIO, path: Path) -> ImageHeader | None:
     """What the two ends say; None, or one of the errors that unpacking raises, where they leave a doubt."""
     start = stream.read(_PNG_HEADER.size)
     length = stream.seek(0, SEEK_END)
-    if start.startswith(_PNG):
-        return _png(stream, start, length, path)
-    if start[:4] in _TIFF:
-        return _tiff(stream, _TIFF[start[:4]], length)
-    if start.startswith(_JPEG):
-        return _jpeg(stream, length)
+    if start.startswith(PNG):
+        return _read_png(stream, start, length, path)
+    if start[:4] in TIFF:
+        return _read_tiff(stream, TIFF[start[:4]], length)
+    if start.startswith(JPEG):
+        return _read_jpeg(stream, length)
     return None
 
 
-def _read(stream: FileIO, at: int, count: int) -> bytes:
+def _read_at(stream: FileIO, at: int, count: int) -> bytes:
     stream.seek(at)
     return stream.read(count)
 
 
-def _png(stream: FileIO, start: bytes, length: int, path: Path) -> Header | None:
+def _read_png(stream: FileIO, start: bytes, length: int, path: Path) -> ImageHeader | None:
     _, _, kind, width, height, bits, colour, checksum = _PNG_HEADER.unpack(start)
     if kind != b"IHDR" or zlib.crc32(start[12:29]) != checksum:
         return None
@@ -89,15 +84,15 @@ def _png(stream: FileIO, start: bytes, length: int, path: Path) -> Header | None
         raise InputError(
             f"{path}: claims {width}x{height} pixels in {length} bytes, which is impossible; export it again"
         )
-    if _read(stream, length - len(_PNG_END), len(_PNG_END)) != _PNG_END:
+    if _read_at(stream, length - len(_PNG_END), len(_PNG_END)) != _PNG_END:
         return None
-    return Header(height, width, max(bits, 8))
+    return ImageHeader(height, width, max(bits, 8))
 
 
-def _tiff(stream: FileIO, order: str, length: int) -> Header | None:
+def _read_tiff(stream: FileIO, order: str, length: int) -> ImageHeader | None:
     """From the first directory; every value of it and every strip or tile must lie inside the file."""
-    (start,) = struct.unpack(f"{order}I", _read(stream, 4, 4))
-    (entries,) = struct.unpack(f"{order}H", _read(stream, start, 2))
+    (start,) = struct.unpack(f"{order}I", _read_at(stream, 4, 4))
+    (entries,) = struct.unpack(f"{order}H", _read_at(stream, start, 2))
     directory = stream.read(12 * entries + 4)  # with the place of the next one: the last bytes of many a TIFF
     if len(directory) < 12 * entries + 4:
         return None
@@ -108,25 +103,23 @@ def _tiff(stream: FileIO, order: str, length: int) -> Header | None:
         if size > 4 and at + size > length:
             return None
         if tag in _TIFF_READ and kind in (3, 4):
-            packed = directory[entry + 8 : entry + 8 + size] if size <= 4 else _read(stream, at, size)
+            packed = directory[entry + 8 : entry + 8 + size] if size <= 4 else _read_at(stream, at, size)
             values[tag] = struct.unpack(f"{order}{count}{'H' if kind == 3 else 'I'}", packed)
-    places = [zip(values[at], values[size], strict=True) for at, size in _TIFF_PLACES if at in values]
-    ends = [at + size for place in places for at, size in place]
-    bits, kinds = values[_TIFF_BITS][0], values.get(_TIFF_FORMAT, (1,))
-    if not ends or max(ends) > length or bits not in (8, 16) or kinds[0] != 1:
+    end, bits, kinds = find_pixel_end(values), values[_TIFF_BITS][0], values.get(_TIFF_FORMAT, (1,))
+    if end is None or end > length or bits not in (8, 16) or kinds[0] != 1:
         return None
-    return Header(values[_TIFF_HEIGHT][0], values[_TIFF_WIDTH][0], bits)
+    return ImageHeader(values[_TIFF_HEIGHT][0], values[_TIFF_WIDTH][0], bits)
 
 
-def _jpeg(stream: FileIO, length: int) -> Header | None:
+def _read_jpeg(stream: FileIO, length: int) -> ImageHeader | None:
     """From the segments before the scan; those may hold a thumbnail with an end of its own, the scan cannot."""
     at, marker, header = 2, 0, None
     while marker != _JPEG_SCAN:
-        filler, marker, size, bits, height, width = struct.unpack(">BBHBHH", _read(stream, at, 9))
+        filler, marker, size, bits, height, width = struct.unpack(">BBHBHH", _read_at(stream, at, 9))
         if filler != 0xFF or marker == 0xFF:
             return None
         if marker in _JPEG_SIZES and bits == 8:
-            header = Header(height, width, bits)
+            header = ImageHeader(height, width, bits)
         at += 2 + size
-    tail = _read(stream, max(at, length - _JPEG_PADDING), _JPEG_PADDING)
+    tail = _read_at(stream, max(at, length - _JPEG_PADDING), _JPEG_PADDING)
     return header if _JPEG_END in tail else None

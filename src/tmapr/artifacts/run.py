@@ -1,13 +1,10 @@
 """The run folder: where everything that an experiment makes is kept, and under which name."""
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tmapr.artifacts.atomic import write_text
 from tmapr.exceptions import InputError
 
 HEAD = "head.safetensors"
@@ -74,6 +71,11 @@ class RunFolder:
         """What a comparison of methods leaves: a run folder for each of them and its seeds, and what was found."""
         return self.path / "compare"
 
+    @property
+    def comparison_json(self) -> Path:
+        """What a comparison found."""
+        return self.comparison / "comparison.json"
+
     def placements(self, sequence: str) -> Path:
         """Where every method puts a sequence's frames."""
         return self.comparison / f"{_file_name(sequence)}.csv"
@@ -84,7 +86,7 @@ class RunFolder:
         return self.path / "ablate"
 
     @property
-    def ablated(self) -> Path:
+    def ablation_json(self) -> Path:
         """What an ablation found."""
         return self.path / "ablation.json"
 
@@ -120,24 +122,6 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes; unlike that of settings it stays when a later version knows more of them."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def save_json(path: Path, content: dict[str, Any]) -> None:
-    """Replace a JSON file; NaN and infinity are not JSON and are refused."""
-    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
-
-
-def load_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is not JSON ({error})") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: is not a JSON object")
-    return content
 
 
 def _file_name(sequence: str) -> str:

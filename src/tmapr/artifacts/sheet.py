@@ -6,26 +6,27 @@ import cv2
 import numpy as np
 from jaxtyping import UInt8
 
+from tmapr.artifacts.images import Picture
+
 _BACKGROUND = 24
 _INK = (225, 225, 225)
 _GAP = 8
 _LINE = 17
 _FONT, _FONT_SCALE = cv2.FONT_HERSHEY_SIMPLEX, 0.42
 
-Picture = UInt8[np.ndarray, "_ _"] | UInt8[np.ndarray, "_ _ 3"]
-Cell = tuple[str, Picture]
+Thumbnail = tuple[str, Picture]
 
 
-def contact_sheet(cells: Sequence[Cell], columns: int, width: int) -> UInt8[np.ndarray, "height total 3"]:
+def draw_contact_sheet(cells: Sequence[Thumbnail], columns: int, width: int) -> UInt8[np.ndarray, "height total 3"]:
     """The pictures at `width` pixels each, `columns` to a row; a caption may have several lines of ASCII."""
     if not cells or columns < 1 or width < 1:
         raise ValueError(f"a sheet needs cells, columns and a width, got {len(cells)}, {columns} and {width}")
-    drawn = [_drawn(caption, picture, width) for caption, picture in cells]
-    rows = [_row(drawn[first : first + columns], columns, width) for first in range(0, len(drawn), columns)]
+    drawn = [_draw(caption, picture, width) for caption, picture in cells]
+    rows = [_join_row(drawn[first : first + columns], columns, width) for first in range(0, len(drawn), columns)]
     return np.pad(np.vstack(rows), ((_GAP, 0), (_GAP, 0), (0, 0)), constant_values=_BACKGROUND)
 
 
-def _drawn(caption: str, picture: Picture, width: int) -> UInt8[np.ndarray, "height {width} 3"]:
+def _draw(caption: str, picture: Picture, width: int) -> UInt8[np.ndarray, "height {width} 3"]:
     height = max(round(picture.shape[0] * width / picture.shape[1]), 1)
     # Averaging is right only for shrinking: enlarged, it would show blocks that are not in the picture.
     method = cv2.INTER_AREA if width < picture.shape[1] else cv2.INTER_LINEAR
@@ -34,11 +35,11 @@ def _drawn(caption: str, picture: Picture, width: int) -> UInt8[np.ndarray, "hei
     lines = caption.splitlines()
     strip = np.full((_LINE * len(lines) + _GAP, width, 3), _BACKGROUND, np.uint8)
     for number, line in enumerate(lines, start=1):
-        cv2.putText(strip, _fitted(line, width), (0, _LINE * number - 2), _FONT, _FONT_SCALE, _INK, 1, cv2.LINE_AA)
+        cv2.putText(strip, _shorten(line, width), (0, _LINE * number - 2), _FONT, _FONT_SCALE, _INK, 1, cv2.LINE_AA)
     return np.vstack([colours, strip])
 
 
-def _fitted(line: str, width: int) -> str:
+def _shorten(line: str, width: int) -> str:
     """The line in ASCII, which is all that the font has, cut at its end to fit."""
     text = line.encode("ascii", "replace").decode()
     if cv2.getTextSize(text, _FONT, _FONT_SCALE, 1)[0][0] <= width:
@@ -48,7 +49,7 @@ def _fitted(line: str, width: int) -> str:
     return text + "..."
 
 
-def _row(
+def _join_row(
     cells: Sequence[UInt8[np.ndarray, "_ {width} 3"]], columns: int, width: int
 ) -> UInt8[np.ndarray, "height total 3"]:
     height = max(len(cell) for cell in cells)

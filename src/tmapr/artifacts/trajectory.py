@@ -17,16 +17,18 @@ from jaxtyping import Bool, Float, Int64, Shaped
 
 from tmapr.artifacts.atomic import replacing
 from tmapr.exceptions import InputError
-from tmapr.types import NANOSECONDS, Estimate, Reason, Status
+from tmapr.types import NANOSECONDS, Estimate, Reason, Recognition, Status
 
 HEADER = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
-    "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis"
+    "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis,"
+    "first_reference,first_x,first_y,first_similarity,first_score,constrained"
 )
 _COLUMNS = HEADER.split(",")
-_LATER = ("nis",)
-"""Columns that tables of earlier versions do not have: none of their rows knew."""
 _CANDIDATE = ("reference", "ref_x", "ref_y", "place", "similarity", "score", "support", "margin")
+_FIRST = ("first_reference", "first_x", "first_y", "first_similarity", "first_score")
+_LATER = ("nis", *_FIRST, "constrained")
+"""Columns that tables of earlier versions do not have: none of their rows knew."""
 _NO_INTEGER = int(np.iinfo(np.int64).min)
 _Parsed = TypeVar("_Parsed")
 _Reader = Callable[[str], int | float]
@@ -65,6 +67,19 @@ class EstimateTable:
     confidences: Column
     innovations: Column
     nis: Column
+    first: "FirstCandidates"
+    constrained: Column
+    """1 where places narrowed the search, 0 where they did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCandidates:
+    """The references that ranked first, before anything was judged: what retrieval alone says."""
+
+    references: Column
+    positions: Column
+    similarities: Column
+    scores: Column
 
 
 def save_estimates(path_csv: Path, path_tum: Path, estimates: Iterable[Estimate], learned: Iterable[bool]) -> None:
@@ -105,23 +120,37 @@ def load_estimates(path: Path) -> EstimateTable:
         confidences=sheet.optional("confidence"),
         innovations=sheet.optional("innovation"),
         nis=sheet.optional("nis"),
+        first=FirstCandidates(
+            references=sheet.optional("first_reference", _integer, _NO_INTEGER),
+            positions=sheet.optional_pair("first_x", "first_y"),
+            similarities=sheet.optional("first_similarity"),
+            scores=sheet.optional("first_score"),
+        ),
+        constrained=sheet.optional("constrained", _integer, _NO_INTEGER),
     )
 
 
 def _values(estimate: Estimate, learned: bool) -> Iterator[int | float | str | None]:
     """The cells of a row in the order of the header."""
     percept, candidate, verdict = estimate.percept, estimate.candidate, estimate.verdict
+    recognition = estimate.recognition or Recognition()
+    first = recognition.first
     x, y, vx, vy = estimate.belief.mean.tolist()
     (xx, xy), (_, yy) = estimate.covariance.tolist()
     yield from (percept.stamp, x, y, estimate.heading, vx, vy, xx, xy, yy, estimate.status)
     yield from (None, None) if percept.position is None else percept.position.tolist()
     yield percept.heading
     if candidate is None:
-        yield from (None, None, None, None, None, None, estimate.leverage, None, None)
+        yield from (None, None, None, None, None, None, recognition.leverage, None, None)
     else:
         yield from (candidate.reference, *candidate.position.tolist(), candidate.place, candidate.similarity)
-        yield from (candidate.score, estimate.leverage, candidate.support, candidate.margin)
+        yield from (candidate.score, recognition.leverage, candidate.support, candidate.margin)
     yield from (verdict.reason, verdict.confidence, verdict.innovation, int(learned), estimate.nis)
+    if first is None:
+        yield from (None, None, None, None, None)
+    else:
+        yield from (first.reference, *first.position.tolist(), first.similarity, first.score)
+    yield int(recognition.constrained) if estimate.recognition else None
 
 
 def _text(name: str, value: int | float | str | None) -> str:
@@ -195,7 +224,7 @@ def _read(path: Path) -> _Sheet:
         if len(row) != len(header):
             raise InputError(f"{path}: line {line}: has {len(row)} fields, the header has {len(header)}")
     cells = {name: ("",) * len(rows) for name in _LATER} | dict(zip(header, zip(*rows, strict=True), strict=True))
-    for group in (("apr_x", "apr_y"), _CANDIDATE):
+    for group in (("apr_x", "apr_y"), _CANDIDATE, _FIRST):
         for line, together in enumerate(zip(*(cells[name] for name in group), strict=True), start=2):
             if any(together) and not all(together):
                 raise InputError(f"{path}: line {line}: only some of {', '.join(group)} are empty")

@@ -5,9 +5,8 @@ from torch import Tensor, cat, nn
 from torch.nn.functional import relu
 
 from tmapr.baselines.criterion import SPACE
-from tmapr.baselines.regressor import Inputs
+from tmapr.baselines.regressor import Inputs, SingleFrame
 from tmapr.baselines.rotation import Rotation
-from tmapr.baselines.single import SingleFrame
 from tmapr.perception.encoder import Features
 
 _NARROWER = 8
@@ -32,7 +31,7 @@ class AtLoc(SingleFrame):
                 nn.init.kaiming_normal_(layer.weight)
                 nn.init.zeros_(layer.bias)
 
-    def _outputs(self, inputs: Inputs) -> Float[Tensor, "images numbers"]:
+    def _regress(self, inputs: Inputs) -> Float[Tensor, "images numbers"]:
         features: Features = self.trunk(inputs)
         # The mean of the tokens, not the summary: a ViT's is another vector, and the published trunk's is the mean.
         channels = relu(self.expand(features.tokens.mean(dim=1)))
@@ -49,6 +48,6 @@ class ChannelAttention(nn.Module):
         self.widen = nn.Linear(narrow, width)
 
     def forward(self, vectors: Float[Tensor, "images width"]) -> Float[Tensor, "images width"]:
-        """Attend."""
+        """Add to each vector what its channels attend to."""
         weights = (self.phi(vectors)[:, :, None] * self.theta(vectors)[:, None, :]).softmax(dim=2)
         return vectors + self.widen((weights @ self.g(vectors)[:, :, None])[:, :, 0])

@@ -33,12 +33,12 @@ class Criterion(nn.Module):
         headings: Float[Tensor, " images"],
     ) -> Float[Tensor, ""]:
         """The mean over the images; one whose heading is NaN has no rotation term but counts in the mean."""
-        moved = weighed((outputs[:, :SPACE] - in_space(positions)).abs().mean(), self.s_x)
+        moved = weigh((outputs[:, :SPACE] - to_space(positions)).abs().mean(), self.s_x)
         # Indexed, not multiplied by 0: a NaN survives that. And s_q goes with its term: were it to stay, frames
         # without heading would count as frames without error.
         known = ~headings.isnan()
         errors = (outputs[known, SPACE:] - self._rotation.write(headings[known])).abs().mean(dim=1)
-        return moved + weighed(errors, self.s_q).sum() / len(headings)
+        return moved + weigh(errors, self.s_q).sum() / len(headings)
 
     def pose(self, outputs: Float[Tensor, "images {self.numbers}"]) -> Pose:
         """The plane's part of what a network gives."""
@@ -46,11 +46,11 @@ class Criterion(nn.Module):
         return Pose(outputs[:, :2], self._rotation.read(outputs[:, SPACE:]))
 
 
-def weighed(error: Float[Tensor, "*terms"], s: Float[Tensor, ""]) -> Float[Tensor, "*terms"]:
+def weigh(error: Float[Tensor, "*terms"], s: Float[Tensor, ""]) -> Float[Tensor, "*terms"]:
     """An error, or several, by the exponential of what is learned; the second term keeps that from running away."""
     return error * torch.exp(-s) + s
 
 
-def in_space(positions: Float[Tensor, "images 2"]) -> Float[Tensor, "images 3"]:
-    """With z = 0."""
+def to_space(positions: Float[Tensor, "images 2"]) -> Float[Tensor, "images 3"]:
+    """The same positions with z = 0."""
     return pad(positions, (0, SPACE - 2))

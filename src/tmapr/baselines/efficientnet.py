@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from tmapr.baselines.trunk import features_of, start
+from tmapr.baselines.trunk import initialise, to_features
 from tmapr.perception.encoder import Features
 
 _STEM, _HEAD = 32, 1280
@@ -33,18 +33,18 @@ class EfficientNetB0(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        stages = (nn.Sequential(*blocks) for blocks in _stages())
+        stages = (nn.Sequential(*blocks) for blocks in _build_stages())
         self.features = nn.Sequential(
-            _convolution(3, _STEM, kernel=3, stride=2), *stages, _convolution(_STAGES[-1][1], _HEAD)
+            _build_conv(3, _STEM, kernel=3, stride=2), *stages, _build_conv(_STAGES[-1][1], _HEAD)
         )
-        start(self)
+        initialise(self)
 
     def forward(self, images: Float[Tensor, "images 3 height width"]) -> Features:
         """The map of the last convolution."""
-        return features_of(self.features(images))
+        return to_features(self.features(images))
 
 
-class _Block(nn.Module):
+class _MBConv(nn.Module):
     """An inverted residual: widen, filter every channel alone, weigh the channels, narrow without an activation."""
 
     def __init__(self, inputs: int, outputs: int, *, expansion: int, stride: int, kernel: int) -> None:
@@ -52,10 +52,10 @@ class _Block(nn.Module):
         wide = expansion * inputs
         self._residual = stride == 1 and inputs == outputs
         self.block = nn.Sequential(
-            *([_convolution(inputs, wide)] if expansion > 1 else []),
-            _convolution(wide, wide, kernel=kernel, stride=stride, groups=wide),
+            *([_build_conv(inputs, wide)] if expansion > 1 else []),
+            _build_conv(wide, wide, kernel=kernel, stride=stride, groups=wide),
             _Excitation(wide, inputs // 4),
-            _convolution(wide, outputs)[:2],
+            _build_conv(wide, outputs)[:2],
         )
 
     def forward(self, maps: Float[Tensor, "images inputs _ _"]) -> Float[Tensor, "images outputs _ _"]:
@@ -76,16 +76,16 @@ class _Excitation(nn.Module):
         return maps * self.fc2(silu(self.fc1(means))).sigmoid()
 
 
-def _stages() -> Iterator[list[_Block]]:
+def _build_stages() -> Iterator[list[_MBConv]]:
     inputs = _STEM
     for expansion, outputs, blocks, stride, kernel in _STAGES:
-        first = _Block(inputs, outputs, expansion=expansion, stride=stride, kernel=kernel)
-        more = (_Block(outputs, outputs, expansion=expansion, stride=1, kernel=kernel) for _ in range(blocks - 1))
+        first = _MBConv(inputs, outputs, expansion=expansion, stride=stride, kernel=kernel)
+        more = (_MBConv(outputs, outputs, expansion=expansion, stride=1, kernel=kernel) for _ in range(blocks - 1))
         yield [first, *more]
         inputs = outputs
 
 
-def _convolution(inputs: int, outputs: int, *, kernel: int = 1, stride: int = 1, groups: int = 1) -> nn.Sequential:
-    """With its norm and its activation."""
+def _build_conv(inputs: int, outputs: int, *, kernel: int = 1, stride: int = 1, groups: int = 1) -> nn.Sequential:
+    """A convolution, its norm and its activation."""
     convolution = nn.Conv2d(inputs, outputs, kernel, stride=stride, padding=kernel // 2, groups=groups, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm2d(outputs), nn.SiLU())

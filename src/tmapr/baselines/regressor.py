@@ -1,10 +1,13 @@
 """What every baseline is: a network that regresses poses from single frames or from clips of frames."""
 
+from abc import abstractmethod
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
+from tmapr.baselines.criterion import Criterion
+from tmapr.baselines.rotation import Rotation
 from tmapr.perception.apr import Pose
 from tmapr.perception.encoder import Features
 
@@ -39,3 +42,26 @@ class PoseRegressor(Protocol):
         clips, has the same loss: several processes rely on that.
         """
         ...
+
+
+class SingleFrame(nn.Module):
+    """A `PoseRegressor` whose criterion understands what `_regress` gives."""
+
+    def __init__(self, rotation: Rotation) -> None:
+        super().__init__()
+        self.clip = Clip()
+        self.criterion = Criterion(rotation)
+
+    def forward(self, inputs: Inputs) -> Pose:
+        """One pose for each image."""
+        return self.criterion.pose(self._regress(inputs))
+
+    def loss(
+        self, inputs: Inputs, positions: Float[Tensor, "images 2"], headings: Float[Tensor, " images"]
+    ) -> Float[Tensor, ""]:
+        """The mean over the images."""
+        return self.criterion(self._regress(inputs), positions, headings)
+
+    @abstractmethod
+    def _regress(self, inputs: Inputs) -> Float[Tensor, "images numbers"]:
+        """Position and rotation of each image, in the criterion's numbers."""

@@ -4,7 +4,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d, relu
 
-from tmapr.baselines.trunk import features_of, start
+from tmapr.baselines.trunk import initialise, to_features
 from tmapr.perception.encoder import Features
 
 CHANNELS = (64, 128, 256, 512)
@@ -20,11 +20,11 @@ class ResNet34(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(3, CHANNELS[0], 7, stride=2, padding=3, bias=False)
         self.bn1 = nn.BatchNorm2d(CHANNELS[0])
-        self.layer1 = _layer(CHANNELS[0], CHANNELS[0], blocks=3, stride=1)
-        self.layer2 = _layer(CHANNELS[0], CHANNELS[1], blocks=4, stride=2)
-        self.layer3 = _layer(CHANNELS[1], CHANNELS[2], blocks=6, stride=2)
-        self.layer4 = _layer(CHANNELS[2], CHANNELS[3], blocks=3, stride=2)
-        start(self)
+        self.layer1 = _build_layer(CHANNELS[0], CHANNELS[0], blocks=3, stride=1)
+        self.layer2 = _build_layer(CHANNELS[0], CHANNELS[1], blocks=4, stride=2)
+        self.layer3 = _build_layer(CHANNELS[1], CHANNELS[2], blocks=6, stride=2)
+        self.layer4 = _build_layer(CHANNELS[2], CHANNELS[3], blocks=3, stride=2)
+        initialise(self)
 
     def forward(self, images: Float[Tensor, "images 3 height width"]) -> Features:
         """The last map."""
@@ -36,11 +36,11 @@ class ResNet34(nn.Module):
         found = []
         for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
             maps = layer(maps)
-            found.append(features_of(maps))
+            found.append(to_features(maps))
         return tuple(found)
 
 
-class _Block(nn.Module):
+class _BasicBlock(nn.Module):
     """Two 3 × 3 convolutions beside a way that leaves the map alone, or only brings it to the new size."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
@@ -58,6 +58,6 @@ class _Block(nn.Module):
         return relu(self.bn2(self.conv2(inner)) + self.downsample(maps))
 
 
-def _layer(inputs: int, outputs: int, *, blocks: int, stride: int) -> nn.Sequential:
-    first = _Block(inputs, outputs, stride)
-    return nn.Sequential(first, *(_Block(outputs, outputs, 1) for _ in range(blocks - 1)))
+def _build_layer(inputs: int, outputs: int, *, blocks: int, stride: int) -> nn.Sequential:
+    first = _BasicBlock(inputs, outputs, stride)
+    return nn.Sequential(first, *(_BasicBlock(outputs, outputs, 1) for _ in range(blocks - 1)))

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, relu, scaled_dot_product_attention
 
-from tmapr.baselines.criterion import SPACE, Criterion, in_space, weighed
+from tmapr.baselines.criterion import SPACE, Criterion, to_space, weigh
 from tmapr.baselines.regressor import Clip, Inputs
 from tmapr.baselines.resnet import CHANNELS, ResNet34
 from tmapr.baselines.rotation import Rotation
@@ -36,7 +36,7 @@ class Pyramid(nn.Module):
         return self.trunk.levels(small)[2:]
 
 
-class Frozen(nn.Module):
+class TokenProjection(nn.Module):
     """In place of the trunk, for the tokens of a frozen encoder: one map, brought to the width of the graphs."""
 
     lower: tuple[int, ...] = ()
@@ -54,14 +54,16 @@ class Frozen(nn.Module):
 class RobustLoc(nn.Module):
     """Cells of all frames of a clip are one graph, its frames another."""
 
-    def __init__(self, trunk: Pyramid | Frozen, *, rotation: Rotation, clip: Clip, dropout: float = 0.0) -> None:
+    def __init__(
+        self, trunk: Pyramid | TokenProjection, *, rotation: Rotation, clip: Clip, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.clip = clip
         self.trunk = trunk
         self.cells = CellDiffusion()
         self.frames = nn.Sequential(*(FrameDiffusion() for _ in range(_FRAME_LAYERS)), nn.Dropout(dropout))
-        self.position = _output(SPACE)
-        self.rotation = _output(rotation.numbers)
+        self.position = _build_output(SPACE)
+        self.rotation = _build_output(rotation.numbers)
         self.criterion = Criterion(rotation)
         self.s_rx = nn.Parameter(torch.tensor(0.0))
         # The released network has two more, on layers 1 and 2, which enter no loss.
@@ -71,20 +73,20 @@ class RobustLoc(nn.Module):
 
     def forward(self, inputs: Inputs) -> Pose:
         """The poses of the middle frames."""
-        *_, vectors = self._pooled(inputs)
-        return self.criterion.pose(self._by_clip(self._outputs(vectors))[:, self.clip.frames // 2])
+        *_, vectors = self._pool(inputs)
+        return self.criterion.pose(self._by_clip(self._regress(vectors))[:, self.clip.frames // 2])
 
     def loss(
         self, inputs: Inputs, positions: Float[Tensor, "images 2"], headings: Float[Tensor, " images"]
     ) -> Float[Tensor, ""]:
         """The sum over the outputs, auxiliary or not, of their mean over all frames and over all steps of clips."""
-        pooled = self._pooled(inputs)
+        pooled = self._pool(inputs)
         outputs = [output(vectors) for output, vectors in zip(self.auxiliary, pooled, strict=True)]
-        outputs.append(self._outputs(pooled[-1]))
+        outputs.append(self._regress(pooled[-1]))
         terms = [self.criterion(each, positions, headings) + self._relative(each, positions) for each in outputs]
         return torch.stack(terms).sum()
 
-    def _pooled(self, inputs: Inputs) -> tuple[Float[Tensor, "images _"], ...]:
+    def _pool(self, inputs: Inputs) -> tuple[Float[Tensor, "images _"], ...]:
         """One vector per frame of each level; the last level's after its cells' diffusion."""
         levels: tuple[Features, ...] = self.trunk(inputs)
         *lower, last = levels
@@ -95,7 +97,7 @@ class RobustLoc(nn.Module):
         vectors = relu(nodes).reshape(images, cells, width).mean(dim=1)
         return (*(level.summary for level in lower), vectors)
 
-    def _outputs(self, vectors: Float[Tensor, "images width"]) -> Float[Tensor, "images numbers"]:
+    def _regress(self, vectors: Float[Tensor, "images width"]) -> Float[Tensor, "images numbers"]:
         frames = self.frames(self._by_clip(vectors)).flatten(0, 1)
         return torch.cat([self.position(frames), self.rotation(frames)], dim=1)
 
@@ -107,8 +109,8 @@ class RobustLoc(nn.Module):
         Released code takes differences along the whole batch, so also from one clip's last frame to the next one's
         first, which may lie anywhere; then the loss of a batch would not be the mean of its parts'.
         """
-        found, wanted = (self._by_clip(each).diff(dim=1) for each in (outputs[:, :SPACE], in_space(positions)))
-        return weighed((found - wanted).abs().mean(), self.s_rx)
+        found, wanted = (self._by_clip(each).diff(dim=1) for each in (outputs[:, :SPACE], to_space(positions)))
+        return weigh((found - wanted).abs().mean(), self.s_rx)
 
     def _by_clip(self, rows: Float[Tensor, "images c"]) -> Float[Tensor, "clips {self.clip.frames} c"]:
         return rows.reshape(-1, self.clip.frames, rows.shape[1])
@@ -161,5 +163,5 @@ class SelfSimilarity(nn.Module):
         return scaled_dot_product_attention(h, h, h, scale=1.0).transpose(1, 2).flatten(2)
 
 
-def _output(numbers: int) -> nn.Sequential:
+def _build_output(numbers: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(_WIDTH, _OUTPUT_HIDDEN), nn.ReLU(), nn.Linear(_OUTPUT_HIDDEN, numbers))

@@ -25,14 +25,14 @@ class Rotation(NamedTuple):
     read: Callable[[Float[Tensor, "images numbers"]], Float[Tensor, "images 2"]]
 
 
-def log_quaternion(headings: Float[Tensor, " images"]) -> Float[Tensor, "images 3"]:
+def write_log_quaternion(headings: Float[Tensor, " images"]) -> Float[Tensor, "images 3"]:
     """The logarithm of a rotation about the vertical."""
     # Within (−π, π] the quaternion of the half angle has w ≥ 0 by itself.
     turned = torch.atan2(headings.sin(), headings.cos())
     return torch.stack([torch.zeros_like(turned), torch.zeros_like(turned), turned / 2], dim=1)
 
 
-def heading_of_log_quaternion(logarithms: Float[Tensor, "images 3"]) -> Float[Tensor, "images 2"]:
+def read_log_quaternion(logarithms: Float[Tensor, "images 3"]) -> Float[Tensor, "images 2"]:
     """Where the rotated first axis points, seen from above: a network may well tilt it."""
     half = logarithms.norm(dim=1)
     w = half.cos()
@@ -40,12 +40,12 @@ def heading_of_log_quaternion(logarithms: Float[Tensor, "images 3"]) -> Float[Te
     return normalize(torch.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z)], dim=1), dim=1)
 
 
-def direction(headings: Float[Tensor, " images"]) -> Float[Tensor, "images 2"]:
+def write_direction(headings: Float[Tensor, " images"]) -> Float[Tensor, "images 2"]:
     """Cosine and sine."""
     return torch.stack([headings.cos(), headings.sin()], dim=1)
 
 
 ROTATIONS: dict[Coding, Rotation] = {
-    "log-quaternion": Rotation(3, log_quaternion, heading_of_log_quaternion),
-    "planar": Rotation(2, direction, normalize),
+    "log-quaternion": Rotation(3, write_log_quaternion, read_log_quaternion),
+    "planar": Rotation(2, write_direction, normalize),
 }

@@ -9,14 +9,15 @@ from pydantic import Field, model_validator
 
 from tmapr.config import Settings
 
-Name = Literal["atloc", "robustloc", "thermalloc"]
+BaselineName = Literal["atloc", "robustloc", "thermalloc"]
 Coding = Literal["log-quaternion", "planar"]
+Trunk = Literal["own", "frozen"]
 
 
 class Recipe(Settings):
     """What every baseline has; Adam with L2 regularisation, as published, not AdamW."""
 
-    trunk: Literal["own", "frozen"] = Field(
+    trunk: Trunk = Field(
         "own", description="own: the published trunk, trained | frozen: the experiment's encoder, as it is"
     )
     weights: str | None = Field(
@@ -97,9 +98,9 @@ class Baselines(Settings):
     robustloc: RobustLocRecipe = Field(RobustLocRecipe(), description="clips of frames, diffusion on graphs")
     thermalloc: ThermalLocRecipe = Field(ThermalLocRecipe(), description="one frame, Transformer; a re-interpretation")
 
-    def recipe(self, name: Name) -> Recipe:
-        """One network's."""
-        recipes: dict[Name, Recipe] = {
+    def recipe(self, name: BaselineName) -> Recipe:
+        """The recipe of that name."""
+        recipes: dict[BaselineName, Recipe] = {
             "atloc": self.atloc,
             "robustloc": self.robustloc,
             "thermalloc": self.thermalloc,

@@ -8,9 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, cat, nn
 
 from tmapr.baselines.criterion import SPACE
-from tmapr.baselines.regressor import Inputs
+from tmapr.baselines.regressor import Inputs, SingleFrame
 from tmapr.baselines.rotation import Rotation
-from tmapr.baselines.single import SingleFrame
 from tmapr.perception.apr import Layer, position_codes
 from tmapr.perception.encoder import Features
 
@@ -35,10 +34,10 @@ class ThermalLoc(SingleFrame):
         self.trunk = trunk
         self.projection = nn.Linear(channels, width)
         self.layers = nn.ModuleList(Layer(width, heads, _EXPANSION * width, dropout) for _ in range(layers))
-        self.position = _mlp(width, SPACE, dropout)
-        self.rotation = _mlp(width, rotation.numbers, dropout)
+        self.position = _build_mlp(width, SPACE, dropout)
+        self.rotation = _build_mlp(width, rotation.numbers, dropout)
 
-    def _outputs(self, inputs: Inputs) -> Float[Tensor, "images numbers"]:
+    def _regress(self, inputs: Inputs) -> Float[Tensor, "images numbers"]:
         features: Features = self.trunk(inputs)
         tokens = self.projection(features.tokens)
         tokens = tokens + position_codes(tokens, features.rows, features.columns)
@@ -48,5 +47,5 @@ class ThermalLoc(SingleFrame):
         return cat([self.position(seen), self.rotation(seen)], dim=1)
 
 
-def _mlp(width: int, outputs: int, dropout: float) -> nn.Sequential:
+def _build_mlp(width: int, outputs: int, dropout: float) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Dropout(dropout), nn.Linear(width, outputs))

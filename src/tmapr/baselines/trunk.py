@@ -6,19 +6,19 @@ from jaxtyping import Float
 from torch import Tensor, nn, zeros
 
 from tmapr.perception.encoder import Features
-from tmapr.perception.weights import content_of, refuse_misfits
+from tmapr.perception.weights import load_content, refuse_misfits
 
 _CLASSIFIERS = ("fc.", "classifier.")
 _COUNTER = "num_batches_tracked"
 
 
-def features_of(maps: Float[Tensor, "images channels rows columns"]) -> Features:
+def to_features(maps: Float[Tensor, "images channels rows columns"]) -> Features:
     """Cells as tokens, row by row; their mean is the summary."""
     tokens = maps.flatten(2).transpose(1, 2)
     return Features(tokens, tokens.mean(dim=1), maps.shape[2], maps.shape[3])
 
 
-def start(trunk: nn.Module) -> None:
+def initialise(trunk: nn.Module) -> None:
     """The published first weights: He's normal distribution by what a kernel feeds; norms leave things as they are."""
     for part in trunk.modules():
         if isinstance(part, nn.Conv2d):
@@ -27,9 +27,9 @@ def start(trunk: nn.Module) -> None:
                 nn.init.zeros_(part.bias)
 
 
-def load(trunk: nn.Module, path: Path) -> None:
+def load_weights(trunk: nn.Module, path: Path) -> None:
     """Fill a trunk from a file in torchvision's layout; anything that does not fit is refused."""
-    given = {str(name): value for name, value in content_of(path).items() if isinstance(value, Tensor)}
+    given = {str(name): value for name, value in load_content(path).items() if isinstance(value, Tensor)}
     weights = {name: value for name, value in given.items() if not name.startswith(_CLASSIFIERS)}
     # Norms count batches, to no end as long as their momentum is fixed. Older files have no counts, newer ones have
     # those of another training: every count starts again.

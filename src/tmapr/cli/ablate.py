@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from tmapr.cli.options import Device, ExperimentFile, Overrides, Quiet, RunOption, encoding, opened, telling
+from tmapr.cli.options import (
+    Device,
+    ExperimentFile,
+    Overrides,
+    Quiet,
+    RunOption,
+    make_encoding,
+    make_teller,
+    open_experiment,
+)
 
 
 def ablate(
@@ -22,13 +31,12 @@ def ablate(
 
     Interrupted, the same command goes on where it stopped. Each row is a run folder in ablate/.
     """
-    from tmapr.artifacts.run import save_json
-    from tmapr.evaluation.ablation import ablate as run_rows
-    from tmapr.evaluation.ablation_rows import found
+    from tmapr.studies.ablation import run_rows
+    from tmapr.studies.ablation_summary import summarize_ablation
 
-    settings, folder = opened(experiment, overrides or [], run)
-    eyes = encoding(settings, folder, device, quiet)
-    jobs = run_rows(settings, folder, eyes, workers or os.cpu_count() or 1, telling(quiet))
-    save_json(folder.ablated, found(settings, folder, jobs))
+    settings, folder = open_experiment(experiment, overrides or [], run)
+    encoding = make_encoding(settings, folder, device, quiet)
+    jobs = run_rows(settings, folder, encoding, workers or os.cpu_count() or 1, make_teller(quiet))
+    summarize_ablation(settings, folder, jobs).save(folder.ablation_json)
     if not quiet:
-        typer.echo(f"{folder.ablated}: now: tmapr report {folder.path} --table loops, or --table system")
+        typer.echo(f"{folder.ablation_json}: now: tmapr report {folder.path} --table loops, or --table system")

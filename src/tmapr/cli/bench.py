@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmapr.cli.options import Overrides, telling
+from tmapr.cli.options import Overrides, TableFormat, make_teller
 
 if TYPE_CHECKING:
-    from tmapr.latency.bench import Subject
-    from tmapr.latency.eyes import Precision
+    from tmapr.artifacts.documents.latency import Precision
+    from tmapr.latency.bench import Benchmark
 
-Form = Literal["text", "markdown", "latex", "json"]
 _REFERENCES = 1000
 _LEAST = {"--frames": 1, "--updates": 3, "--references": 10}
 
@@ -35,18 +34,15 @@ def bench(  # noqa: PLR0913 (each an option)
     references: Annotated[
         int | None, typer.Option(metavar="N", help="without RUN: references of the made-up map (default: 1000)")
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="of the table above the JSON line")] = "text",
+    form: Annotated[TableFormat, typer.Option("--format", help="of the table above the JSON line")] = "text",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="write the JSON there too")] = None,
     overrides: Overrides = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="print the JSON line alone")] = False,
 ) -> None:
     """Time one frame's way stage by stage, as a whole, and with the update; the last line is one JSON object."""
-    import json
-
-    from tmapr.artifacts.run import save_json
     from tmapr.exceptions import InputError
-    from tmapr.latency.bench import measure, of_run
-    from tmapr.reports.latency import latency_table
+    from tmapr.latency.bench import load_benchmark, measure
+    from tmapr.reports.tables.latency import tabulate_latency
 
     for option, given in {"--frames": frames, "--updates": updates, "--references": references}.items():
         if given is not None and given < _LEAST[option]:
@@ -56,36 +52,36 @@ def bench(  # noqa: PLR0913 (each an option)
     if run is not None and (encoder is not None or references is not None):
         raise InputError(f"{run}: has an encoder and references of its own; leave --encoder and --references out")
     if run is None:
-        subject = _made_up(encoder, device, precision, references or _REFERENCES, frames, overrides or [])
+        benchmark = _invent(encoder, device, precision, references or _REFERENCES, frames, overrides or [])
     else:
-        subject = of_run(run, device, precision, frames, overrides or [])
+        benchmark = load_benchmark(run, device, precision, frames, overrides or [])
     # Lines and not a bar: that would draw itself from a thread of its own while others are timed.
-    result = measure(subject, updates, telling(quiet))
+    result = measure(benchmark, updates, make_teller(quiet))
     if out is not None:
-        save_json(out, result)
+        result.save(out)
     if form != "json" and not quiet:
-        table = latency_table([result])
+        table = tabulate_latency([result])
         typer.echo({"text": table.text, "markdown": table.markdown, "latex": table.latex}[form]())
-    typer.echo(json.dumps(result, allow_nan=False))
+    typer.echo(result.as_json())
 
 
-def _made_up(
+def _invent(
     encoder: str | None,
     device: str,
     precision: "Precision | None",
     references: int,
     frames: int,
     overrides: list[str],
-) -> "Subject":
+) -> "Benchmark":
     import json
 
     from tmapr.config import load_settings
     from tmapr.experiment import Experiment
-    from tmapr.latency.bench import made_up
-    from tmapr.latency.eyes import VIT, open_eyes, open_random_vit
+    from tmapr.latency.bench import invent_benchmark
+    from tmapr.latency.perceiver import VIT, open_random_vit, open_timed_perceiver
 
     # JSON's strings are TOML's too.
     named = [f"perception.encoder={json.dumps(encoder)}"] if encoder not in (None, VIT) else []
     settings = load_settings(Experiment, None, [*overrides, *named])
-    opened = open_random_vit if encoder == VIT else open_eyes
-    return made_up(settings, opened(settings.perception, device, precision), references, frames)
+    open_perceiver = open_random_vit if encoder == VIT else open_timed_perceiver
+    return invent_benchmark(settings, open_perceiver(settings.perception, device, precision), references, frames)

@@ -5,12 +5,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmapr.cli.options import Device, ExperimentFile, Overrides, Quiet, RunOption, encoding, opened, telling, watching
+from tmapr.cli.options import (
+    Device,
+    ExperimentFile,
+    Overrides,
+    Quiet,
+    RunOption,
+    make_encoding,
+    make_teller,
+    make_watch,
+    open_experiment,
+)
 
 if TYPE_CHECKING:
-    from tmapr.evaluation.calibration import Calibrated
-    from tmapr.evaluation.replay import Score
     from tmapr.experiment import Experiment
+    from tmapr.studies.calibration import Calibration
+    from tmapr.studies.scoring import Score
 
 
 def calibrate(
@@ -28,35 +38,35 @@ def calibrate(
     include = ["calibrated.toml"]
     """
     from tmapr.artifacts.atomic import write_text
-    from tmapr.evaluation.calibration import Material
-    from tmapr.evaluation.calibration import calibrate as search
     from tmapr.exceptions import InputError
+    from tmapr.studies.calibration import CalibrationData
+    from tmapr.studies.calibration import calibrate as search
 
-    settings, folder = opened(experiment, overrides or [], run)
+    settings, folder = open_experiment(experiment, overrides or [], run)
     data = settings.data
     if data.reference is None or not data.validation:
         raise InputError("data.reference and data.validation: a calibration needs both; name the sequences")
     if data.reference in data.validation or set(data.adapt) & set(data.validation):
         raise InputError("data.validation: must be of other sequences than data.reference and data.adapt")
-    eyes = encoding(settings, folder, device, quiet)
-    material = Material(
-        eyes.recording(data.reference),
-        tuple(eyes.recording(name) for name in data.adapt),
-        tuple(eyes.recording(name) for name in data.validation),
+    encoding = make_encoding(settings, folder, device, quiet)
+    recordings = CalibrationData(
+        encoding.recording(data.reference),
+        tuple(encoding.recording(name) for name in data.adapt),
+        tuple(encoding.recording(name) for name in data.validation),
     )
-    found = search(settings.system, material, watching("calibrating", quiet), telling(quiet))
+    found = search(settings.system, recordings, make_watch("calibrating", quiet), make_teller(quiet))
     out = out or folder.path / "calibrated.toml"
-    write_text(out, written(settings, found))
+    write_text(out, describe_calibration(settings, found))
     if not quiet:
-        typer.echo(f"validation {', '.join(data.validation)}, before: {_shown(found.before)}")
-        typer.echo(f"validation {', '.join(data.validation)}, after:  {_shown(found.after)}")
+        typer.echo(f"validation {', '.join(data.validation)}, before: {_format_score(found.before)}")
+        typer.echo(f"validation {', '.join(data.validation)}, after:  {_format_score(found.after)}")
         typer.echo(f'{out}: write include = ["{out.name}"] at the top of an experiment beside it')
 
 
-def written(settings: "Experiment", found: "Calibrated") -> str:
+def describe_calibration(settings: "Experiment", found: "Calibration") -> str:
     """Every setting that was searched, with what it was chosen on."""
     from tmapr.config import dump_toml
-    from tmapr.evaluation.calibration import SEARCHED
+    from tmapr.studies.calibration import SEARCHED
 
     return (
         f"# Calibrated on {', '.join(settings.data.validation)} of {settings.name}: surprise"
@@ -67,7 +77,7 @@ def written(settings: "Experiment", found: "Calibrated") -> str:
     )
 
 
-def _shown(score: "Score") -> str:
+def _format_score(score: "Score") -> str:
     figures = {"precision": score.precision, "recall": score.recall, "wrong accepted": score.passed}
     shares = ", ".join(f"{name} {'–' if value is None else f'{value:.3f}'}" for name, value in figures.items())
     return f"RMSE {score.rmse:.2f} m, {100 * score.coverage95:.1f} % in the 95 % ellipse, {shares}"

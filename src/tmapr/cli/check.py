@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from tmapr.cli.options import Overrides, Quiet, watching
+from tmapr.cli.options import Overrides, Quiet, make_watch
 
 if TYPE_CHECKING:
-    from tmapr.artifacts.sheet import Cell
-    from tmapr.data.examination import Examination, Finding
+    from tmapr.artifacts.sheet import Thumbnail
+    from tmapr.data.examination import Defect, Examination
     from tmapr.data.sequence import Sequence
     from tmapr.perception.image import Image
 
@@ -44,26 +44,26 @@ def check(
     from tmapr.data.examination import examine
     from tmapr.exceptions import InputError
 
-    parts, image = opened_parts(path, overrides or [])
+    parts, image = open_parts(path, overrides or [])
     if sheet is not None:
         write_sheet(sheet, parts)
     stops: list[str] = []
     warnings = 0
     for part in parts:
-        watch = watching(f"checking {part.sequence.name}", quiet)
+        watch = make_watch(f"checking {part.sequence.name}", quiet)
         examination = examine(part.sequence, sample=None if every else _SAMPLE, watch=watch)
-        stops += stopping(part, examination, image)
-        warnings += len(examination.findings)
+        stops += find_stops(part, examination, image)
+        warnings += len(examination.defects)
         if not quiet:
-            typer.echo("\n".join(table(part, examination)))
+            typer.echo("\n".join(format_table(part, examination)))
     if stops:
         raise InputError(stops[0] if len(stops) == 1 else f"{stops[0]} (and {len(stops) - 1} more that stop a run)")
     if not quiet:
-        frames = f"{sum(len(part.sequence) for part in parts)} frames in {_number(len(parts), 'sequence')}"
-        typer.echo(f"{frames}: {_number(warnings, 'warning') if warnings else 'all well'}, nothing that stops a run")
+        frames = f"{sum(len(part.sequence) for part in parts)} frames in {_count(len(parts), 'sequence')}"
+        typer.echo(f"{frames}: {_count(warnings, 'warning') if warnings else 'all well'}, nothing that stops a run")
 
 
-def opened_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]":
+def open_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]":
     """The sequences that a path stands for, and how their images will be prepared."""
     from tmapr.config import load_settings
     from tmapr.data.opening import open_path
@@ -93,46 +93,46 @@ def opened_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]"
     return parts, experiment.perception.image
 
 
-def stopping(part: Part, examination: "Examination", image: "Image") -> Iterator[str]:
+def find_stops(part: Part, examination: "Examination", image: "Image") -> Iterator[str]:
     """What would stop a run, or spoil it beyond use."""
-    from tmapr.data.examination import Kind
+    from tmapr.data.examination import DefectKind
     from tmapr.exceptions import InputError
 
     if not examination.frames:
         yield f"{part.title}: holds no frame"
-    for finding in examination.findings:
-        if finding.kind is Kind.UNREADABLE:
-            yield f"{finding.file or f'{part.title}, row {finding.row}'}: {finding.detail}"
+    for defect in examination.defects:
+        if defect.kind is DefectKind.UNREADABLE:
+            yield f"{defect.file or f'{part.title}, row {defect.row}'}: {defect.detail}"
     if examination.read and not examination.usable:
         yield f"{part.title}: none of the {examination.read} images that were read can be used"
     if "reference" in part.roles and examination.frames and not examination.located:
         yield f"{part.title}: no frame has a position, and a map is made of positions; give x,y or a trajectory"
     for header in examination.headers:
         try:
-            image.cropped(header.height, header.width)
+            image.size_after_crop(header.height, header.width)
         except InputError as error:
             yield f"{part.title}: {error}"
 
 
-def table(part: Part, examination: "Examination") -> Iterator[str]:
+def format_table(part: Part, examination: "Examination") -> Iterator[str]:
     """A sequence's figures, one to a line, and the first of its problems; what stops a run comes first."""
-    from tmapr.data.examination import Kind
+    from tmapr.data.examination import DefectKind
 
-    found = Counter(finding.kind for finding in examination.findings)
+    found = Counter(defect.kind for defect in examination.defects)
     located = 100 * examination.located / max(examination.frames, 1)
     yield part.title
     yield f"  frames     {examination.frames}"
     yield f"  rate       {'unknown' if examination.rate is None else f'{examination.rate:.2f} Hz'}"
-    yield f"  gaps       {found[Kind.GAP]}"
+    yield f"  gaps       {found[DefectKind.GAP]}"
     yield f"  length     {examination.length:.1f} m"
     yield f"  positions  {located:.1f} %"
     yield f"  images     {'; '.join(map(str, examination.headers)) or 'none that can be read'}"
     if examination.counts:
         yield f"  counts     {examination.counts[0]}..{examination.counts[1]}"
-    yield f"  health     {', '.join(f'{found[kind]} {kind}' for kind in Kind if found[kind]) or 'nothing found'}"
-    yield f"  read       {_number(examination.read, 'image')}, {examination.usable} usable{_rest(examination)}"
-    ranked = sorted(examination.findings, key=lambda finding: finding.kind is not Kind.UNREADABLE)
-    yield from map(_line, ranked[:_LISTED])
+    yield f"  health     {', '.join(f'{found[kind]} {kind}' for kind in DefectKind if found[kind]) or 'nothing found'}"
+    yield f"  read       {_count(examination.read, 'image')}, {examination.usable} usable{_hint(examination)}"
+    ranked = sorted(examination.defects, key=lambda defect: defect.kind is not DefectKind.UNREADABLE)
+    yield from map(_format_defect, ranked[:_LISTED])
     if len(ranked) > _LISTED:
         yield f"    and {len(ranked) - _LISTED} more"
 
@@ -140,16 +140,16 @@ def table(part: Part, examination: "Examination") -> Iterator[str]:
 def write_sheet(path: Path, parts: list[Part]) -> None:
     """A contact sheet of all the sequences."""
     from tmapr.artifacts.images import write_png
-    from tmapr.artifacts.sheet import contact_sheet
+    from tmapr.artifacts.sheet import draw_contact_sheet
     from tmapr.exceptions import InputError
 
-    cells = [cell for part in parts for cell in thumbnails(part.sequence)]
+    cells = [cell for part in parts for cell in draw_thumbnails(part.sequence)]
     if not cells:
         raise InputError(f"{path}: no sequence holds a frame to show")
-    write_png(path, contact_sheet(cells, _COLUMNS, _WIDTH))
+    write_png(path, draw_contact_sheet(cells, _COLUMNS, _WIDTH))
 
 
-def thumbnails(sequence: "Sequence") -> "Iterator[Cell]":
+def draw_thumbnails(sequence: "Sequence") -> "Iterator[Thumbnail]":
     """Evenly spaced frames, stretched; a black one where there is no picture, with the reason."""
     import numpy as np
 
@@ -171,14 +171,14 @@ def thumbnails(sequence: "Sequence") -> "Iterator[Cell]":
             yield caption, picture
 
 
-def _line(finding: "Finding") -> str:
-    where = f"{finding.file}: " if finding.file else ""
-    return f"    row {finding.row:<7} {finding.kind:<15} {where}{finding.detail}"
+def _format_defect(defect: "Defect") -> str:
+    where = f"{defect.file}: " if defect.file else ""
+    return f"    row {defect.row:<7} {defect.kind:<15} {where}{defect.detail}"
 
 
-def _rest(examination: "Examination") -> str:
+def _hint(examination: "Examination") -> str:
     return "; --all reads every one" if examination.frames > _SAMPLE >= examination.read else ""
 
 
-def _number(count: int, noun: str) -> str:
+def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"

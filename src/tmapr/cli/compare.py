@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmapr.cli.options import Overrides, Quiet, located, needs, telling, watching
+from tmapr.cli.options import Overrides, Quiet, TableFormat, locate_experiment, make_teller, make_watch, needs
 
 if TYPE_CHECKING:
-    from tmapr.evaluation.comparison import Row
+    from tmapr.artifacts.documents.studies import ComparedMethod
 
-Form = Literal["text", "markdown", "latex", "json"]
 _METHODS = "apr,atloc,robustloc,thermalloc"
 
 
@@ -24,7 +23,7 @@ def compare(  # noqa: PLR0913 (each an option)
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="trainings of our pose head")] = 3,
     baseline_seeds: Annotated[int, typer.Option(metavar="N", min=1, help="trainings of each baseline")] = 1,
     device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="where to encode and train")] = "auto",
-    form: Annotated[Form, typer.Option("--format", help="of the table")] = "text",
+    form: Annotated[TableFormat, typer.Option("--format", help="of the table")] = "text",
     overrides: Overrides = None,
     quiet: Quiet = False,
 ) -> None:
@@ -32,31 +31,31 @@ def compare(  # noqa: PLR0913 (each an option)
 
     Interrupted, the same command goes on where it stopped. What everyone said lies in compare/ of the run folder.
     """
-    from tmapr.reports.comparison import comparison_table, sentences
+    from tmapr.reports.tables.comparison import describe_methods, tabulate_methods
 
     with needs("train"):
-        from tmapr.contest import APR, NETWORKS, Contest
-        from tmapr.perception.network import chosen_device
-    wanted, kinds = _listed(models, _METHODS, "--models"), _listed(trunks, "own,frozen", "--trunks")
+        from tmapr.perception.network import choose_device
+        from tmapr.studies.contest import APR, NETWORKS, Contest
+    wanted, kinds = _parse_names(models, _METHODS, "--models"), _parse_names(trunks, "own,frozen", "--trunks")
     # Ours always takes part: the full system needs its pose head.
     entries = [each for each in NETWORKS if each == APR or (each.model in wanted and each.trunk in kinds)]
-    results: dict[str, list[Row]] = {}
-    opened = [located(path, overrides or [], None) for path in experiments]
+    results: dict[str, tuple[ComparedMethod, ...]] = {}
+    opened = [locate_experiment(path, overrides or [], None) for path in experiments]
     for settings, folder in opened:
-        contest = Contest(settings, folder, chosen_device(device), watching(settings.name, quiet), telling(quiet))
-        found = contest.held(entries, seeds, baseline_seeds)
-        results |= {f"{settings.name} · {name}": rows for name, rows in found.items()}
+        contest = Contest(settings, folder, choose_device(device), make_watch(settings.name, quiet), make_teller(quiet))
+        compared = contest.hold(entries, seeds, baseline_seeds)
+        results |= {f"{settings.name} · {name}": rows for name, rows in compared.test.items()}
     if form == "text":
         # A terminal is too narrow for several sequences side by side.
-        typer.echo("\n".join(comparison_table({name: rows}).text() for name, rows in results.items()))
-        typer.echo("\n".join(sentences(results)))
+        typer.echo("\n".join(tabulate_methods({name: rows}).text() for name, rows in results.items()))
+        typer.echo("\n".join(describe_methods(results)))
         return
-    table = comparison_table(results)
-    table = replace(table, notes=(*sentences(results), *table.notes))
+    table = tabulate_methods(results)
+    table = replace(table, notes=(*describe_methods(results), *table.notes))
     typer.echo({"markdown": table.markdown, "latex": table.latex, "json": table.json}[form](), nl=False)
 
 
-def _listed(text: str, allowed: str, option: str) -> list[str]:
+def _parse_names(text: str, allowed: str, option: str) -> list[str]:
     from tmapr.exceptions import InputError
 
     names, known = [name.strip() for name in text.split(",")], allowed.split(",")

@@ -59,7 +59,8 @@ def experiment(data: Path, epochs: int) -> "Experiment":
     from tmapr.experiment import Data, Experiment
     from tmapr.fusion.capf import Fusion
     from tmapr.gating import Gating
-    from tmapr.recipes import Training
+    from tmapr.perception.recipes import Training
+    from tmapr.system import System
 
     return Experiment(
         name="demo",
@@ -74,13 +75,15 @@ def experiment(data: Path, epochs: int) -> "Experiment":
         training=Training(epochs=epochs, learning_rate=1e-3),
         # Chosen on worlds 11 and 12; the demonstration is world 1. A head that has seen two traverses is tens of metres
         # wrong at night, so the filter is told to trust the map's frames, which are about a metre apart.
-        gating=Gating(max_innovation=150.0),
-        fusion=Fusion(
-            noise="acceleration",
-            velocity_noise=3.0,
-            apr_variance=2500.0,
-            correction_variance=1.0,
-            min_correction_variance=1.0,
+        system=System(
+            gating=Gating(max_innovation=150.0),
+            fusion=Fusion(
+                noise="acceleration",
+                velocity_noise=3.0,
+                apr_variance=2500.0,
+                correction_variance=1.0,
+                min_correction_variance=1.0,
+            ),
         ),
     )
 

@@ -1,14 +1,15 @@
 """`tmapr evaluate`: errors.json and its tables."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmapr.cli.options import Quiet, watching
+from tmapr.cli.options import Quiet, make_watch
 
 if TYPE_CHECKING:
-    from tmapr.reports.table import Table
+    from tmapr.artifacts.documents.runs import Errors
+    from tmapr.reports.tables.table import Table
 
 
 def evaluate(
@@ -20,36 +21,48 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Compare a run with the recorded truth: write errors.json and print its tables."""
-    from tmapr.artifacts.run import RunFolder, load_json
-    from tmapr.evaluation.alignment import fit_planar
-    from tmapr.evaluation.assessment import assess
-    from tmapr.evaluation.pairing import compare_runs
+    from tmapr.artifacts.run import RunFolder
+    from tmapr.running.evaluating import evaluate_run
+    from tmapr.running.finished import FinishedRun
+    from tmapr.studies.pairing import compare_runs
 
-    pairings = compare_runs(RunFolder(run), RunFolder(against)) if against else []
-    errors = assess(RunFolder(run), fit_planar if align == "planar" else None, watching("ranking", quiet))
+    finished = FinishedRun.load(RunFolder(run))
+    other = FinishedRun.load(RunFolder(against)) if against else None
+    pairings = compare_runs(finished, other) if other else []
+    errors = evaluate_run(finished, align, make_watch("ranking", quiet))
+    errors.save(finished.folder.errors)
     if quiet:
         return
     print_errors(errors)
-    if against:
-        from tmapr.reports.paired import paired
+    if other:
+        from tmapr.reports.tables.comparison import tabulate_pairings
 
-        _print(paired(pairings, {str(path): load_json(RunFolder(path).provenance) for path in (run, against)}))
+        _print(tabulate_pairings(pairings, [(str(each.folder.path), each.provenance) for each in (finished, other)]))
 
 
-def print_errors(errors: dict[str, Any]) -> None:
+def print_errors(errors: "Errors") -> None:
     """The figures of errors.json, with what a reader must know to trust them."""
-    from tmapr.reports.summary import alignment, decisions, detoured, honesty, poses, rankings, tracks, warnings
+    from tmapr.reports.tables.errors import (
+        describe_detour,
+        list_warnings,
+        name_alignment,
+        tabulate_decisions,
+        tabulate_honesty,
+        tabulate_poses,
+        tabulate_rankings,
+        tabulate_tracks,
+    )
 
-    for table in (tracks, poses, decisions, rankings, honesty):
-        _print(table(errors["test"]))
-    typer.echo(f"labels {errors['labels']}; alignment {alignment(errors)}")
-    for line in warnings(errors):
+    for table in (tabulate_tracks, tabulate_poses, tabulate_decisions, tabulate_rankings, tabulate_honesty):
+        _print(table(errors.test))
+    typer.echo(f"labels {errors.labels}; alignment {name_alignment(errors.alignment)}")
+    for line in list_warnings(errors.alignment, errors.labels):
         typer.echo(line)
-    for name, entry in errors["test"].items():
-        typer.echo(f"{name}: {_listed(entry['reasons'])}; {_listed(entry['status'])}")
-        if away := detoured(name, entry):
+    for name, entry in errors.test.items():
+        typer.echo(f"{name}: {_list_counts(entry.reasons)}; {_list_counts(entry.status)}")
+        if away := describe_detour(name, entry.off_map):
             typer.echo(away)
-    typer.echo(f"settings {errors['settings_sha256'][:12]}")
+    typer.echo(f"settings {errors.settings_sha256[:12]}")
 
 
 def _print(shown: "Table") -> None:
@@ -68,5 +81,5 @@ def _print(shown: "Table") -> None:
         typer.echo(note)
 
 
-def _listed(counts: dict[str, int]) -> str:
+def _list_counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())

@@ -27,18 +27,18 @@ def export(
         raise InputError(f"--out {out}: the name of an ONNX file ends in .onnx")
     perception = load_settings(Experiment, experiment, overrides or []).perception
     with needs("export"):
-        from tmapr.perception.export import agreement
         from tmapr.perception.export import export as write
+        from tmapr.perception.export import measure_agreement
         from tmapr.perception.network import assemble
     network, card = assemble(perception)
     write(network, card, out, int8=int8)
     if not quiet:
-        size, cosine = out.stat().st_size / 1e6, agreement(network, out)
+        size, cosine = out.stat().st_size / 1e6, measure_agreement(network, out)
         typer.echo(f"{out}: {size:.1f} MB; the cosine of its descriptors to torch's is at least {cosine:.6f}")
-        typer.echo(f'use it with: perception.encoder = "{out}"' + _besides(out, card))
+        typer.echo(f'use it with: perception.encoder = "{out}"' + _list_overrides(out, card))
 
 
-def _besides(out: Path, card: "Card") -> str:
+def _list_overrides(out: Path, card: "Card") -> str:
     """What else an experiment must say, where what is built in does not go without saying."""
     import json
 

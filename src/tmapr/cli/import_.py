@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmapr.cli.options import Quiet, watching
+from tmapr.cli.options import Quiet, make_watch
 
 if TYPE_CHECKING:
     from tmapr.data.sequence import Sequence
-    from tmapr.data.trajectory import Table
+    from tmapr.data.trajectory import TextTable
     from tmapr.types import Frame
 
 STAMPS = "CSV or text with each image's stamp: seconds, integer nanoseconds or ISO-8601"
@@ -44,21 +44,21 @@ def import_recording(
 
     sequence = open_path(source)
     if stamps is not None:
-        sequence = _stamped(sequence, stamps)
+        sequence = _set_stamps(sequence, stamps)
     if gps is not None:
-        sequence = _placed(sequence, gps)
-    write_folder(out, sequence[::stride], watching("importing", quiet))
+        sequence = _set_positions(sequence, gps)
+    write_folder(out, sequence[::stride], make_watch("importing", quiet))
     # What was written, not the source once more: a pass over a bag takes as long as the import.
     written = read_folder(out.resolve().parent, out.resolve().name)
     if not quiet:
-        typer.echo(f"{out}: {_summary(written)}")
+        typer.echo(f"{out}: {_summarize(written)}")
 
 
-def _stamped(sequence: "Sequence", file: Path) -> "Sequence":
+def _set_stamps(sequence: "Sequence", file: Path) -> "Sequence":
     from tmapr.data.trajectory import read_stamps
 
     found = read_stamps(file)
-    stamps = found[_rows(sequence, len(found), file)].tolist()
+    stamps = found[_match_rows(sequence, len(found), file)].tolist()
 
     def start() -> Iterator["Frame"]:
         return (replace(frame, stamp=stamp) for frame, stamp in zip(sequence, stamps, strict=True))
@@ -66,14 +66,14 @@ def _stamped(sequence: "Sequence", file: Path) -> "Sequence":
     return replace(sequence, start=start)
 
 
-def _placed(sequence: "Sequence", file: Path) -> "Sequence":
+def _set_positions(sequence: "Sequence", file: Path) -> "Sequence":
     import numpy as np
 
     from tmapr.data.coordinates import from_degrees, tangent_plane
     from tmapr.data.poses import Poses
     from tmapr.exceptions import InputError
 
-    table = _fixes(file)
+    table = _read_fixes(file)
     degrees, stamps = table.degrees(), table.stamps()
     known = ~np.isnan(degrees[:, 0])
     if not known.any():
@@ -81,7 +81,7 @@ def _placed(sequence: "Sequence", file: Path) -> "Sequence":
     plane = tangent_plane(*degrees[known][0].tolist())
     fixes = from_degrees(degrees[:, 0], degrees[:, 1], plane)
     if stamps is None:
-        positions = fixes[_rows(sequence, len(fixes), file)]
+        positions = fixes[_match_rows(sequence, len(fixes), file)]
     else:
         taken = np.array([frame.stamp for frame in sequence])
         positions = Poses(stamps[known], fixes[known], np.full(known.sum(), np.nan)).at(taken).positions
@@ -95,7 +95,7 @@ def _placed(sequence: "Sequence", file: Path) -> "Sequence":
     return replace(sequence, frame=plane, start=start)
 
 
-def _rows(sequence: "Sequence", found: int, file: Path) -> list[int]:
+def _match_rows(sequence: "Sequence", found: int, file: Path) -> list[int]:
     """Which row of a file is of which frame."""
     from tmapr.exceptions import InputError
 
@@ -111,9 +111,9 @@ def _rows(sequence: "Sequence", found: int, file: Path) -> list[int]:
     return numbers
 
 
-def _fixes(path: Path) -> "Table":
+def _read_fixes(path: Path) -> "TextTable":
     """The columns lon and lat, and a stamp's if it has one, of a table or a JSON list."""
-    from tmapr.data.trajectory import as_table, read_table, read_text
+    from tmapr.data.trajectory import make_table, read_table, read_text
     from tmapr.exceptions import InputError
 
     if path.suffix.lower() != ".json":
@@ -123,14 +123,14 @@ def _fixes(path: Path) -> "Table":
             entries: Any = json.loads(read_text(path))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: is not JSON ({error})") from None
-        rows = [(row, _fix(entry)) for row, entry in enumerate(entries if isinstance(entries, list) else [])]
-        table = as_table(path, ("lon", "lat"), rows, unit="entry")
+        rows = [(row, _split_fix(entry)) for row, entry in enumerate(entries if isinstance(entries, list) else [])]
+        table = make_table(path, ("lon", "lat"), rows, unit="entry")
     if not table.lines or not {"lon", "lat"} <= set(table.columns):
         raise InputError(f"{path}: needed are the columns lon,lat with a fix in each row, or a JSON list of [lon, lat]")
     return table
 
 
-def _fix(entry: Any) -> list[str]:
+def _split_fix(entry: Any) -> list[str]:
     """The cells of an entry [lon, lat, …] or {"lon": …, "lat": …}; null is no fix."""
     if entry is None:
         return ["", ""]
@@ -139,7 +139,7 @@ def _fix(entry: Any) -> list[str]:
     return ["" if value is None else str(value) for value in entry[:2]] if isinstance(entry, list) else []
 
 
-def _summary(sequence: "Sequence") -> str:
+def _summarize(sequence: "Sequence") -> str:
     import numpy as np
 
     from tmapr.types import NANOSECONDS

@@ -2,7 +2,16 @@
 
 import typer
 
-from tmapr.cli.options import Device, ExperimentFile, Overrides, Quiet, RunOption, encoding, opened, watching
+from tmapr.cli.options import (
+    Device,
+    ExperimentFile,
+    Overrides,
+    Quiet,
+    RunOption,
+    make_encoding,
+    make_watch,
+    open_experiment,
+)
 
 
 def map_reference(
@@ -13,11 +22,11 @@ def map_reference(
     quiet: Quiet = False,
 ) -> None:
     """Map the reference traverse; its images are encoded first if their percepts are not there yet."""
-    from tmapr.evaluation.running import map_experiment
+    from tmapr.running.running import map_experiment
 
-    settings, folder = opened(experiment, overrides or [], run)
+    settings, folder = open_experiment(experiment, overrides or [], run)
     environment = map_experiment(
-        settings, folder, watching("mapping", quiet), encoding(settings, folder, device, quiet)
+        settings, folder, make_watch("mapping", quiet), make_encoding(settings, folder, device, quiet)
     )
     if not quiet:
         memory = environment.memory

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from tmapr.artifacts.run import RunFolder
-    from tmapr.evaluation.encoding import Encoding
     from tmapr.experiment import Experiment
-    from tmapr.system import Watch
+    from tmapr.running.encoding import Encoding
+    from tmapr.types import Watch
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="the experiment's TOML file")]
 Overrides = Annotated[
@@ -19,16 +19,17 @@ Overrides = Annotated[
 ]
 RunOption = Annotated[Path | None, typer.Option("--run", metavar="DIR", help="run folder (default: runs/NAME)")]
 Device = Annotated[str, typer.Option(metavar="NAME", help="where images are encoded: auto | cpu | cuda")]
+TableFormat = Literal["text", "markdown", "latex", "json"]
 Quiet = Annotated[bool, typer.Option("--quiet", help="print nothing but errors")]
 
 
-def opened(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experiment, RunFolder]":
+def open_experiment(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experiment, RunFolder]":
     """The experiment and its run folder, with the pose head that was trained there."""
-    experiment, folder = located(path, overrides, run)
+    experiment, folder = locate_experiment(path, overrides, run)
     return experiment.with_head(folder), folder
 
 
-def located(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experiment, RunFolder]":
+def locate_experiment(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experiment, RunFolder]":
     """The experiment and its run folder; an experiment file inside a run folder belongs to that folder."""
     from tmapr.artifacts.run import RunFolder
     from tmapr.config import load_settings
@@ -50,14 +51,14 @@ def needs(extra: str) -> Iterator[None]:
         raise InputError(f"this needs {error.name}; run: pip install 'tmapr[{extra}]'") from None
 
 
-def encoding(experiment: "Experiment", folder: "RunFolder", device: str, quiet: bool) -> "Encoding":
+def make_encoding(experiment: "Experiment", folder: "RunFolder", device: str, quiet: bool) -> "Encoding":
     """The experiment's percepts, encoded with a progress bar where they are missing."""
-    from tmapr.evaluation.encoding import Encoding
+    from tmapr.running.encoding import Encoding
 
-    return Encoding(experiment, folder, device, watching("encoding", quiet))
+    return Encoding(experiment, folder, device, make_watch("encoding", quiet))
 
 
-def telling(quiet: bool) -> Callable[[str], None]:
+def make_teller(quiet: bool) -> Callable[[str], None]:
     """Lines on what goes on, beside the output, so that that can be redirected."""
 
     def tell(line: str) -> None:
@@ -67,7 +68,7 @@ def telling(quiet: bool) -> Callable[[str], None]:
     return tell
 
 
-def watching(label: str, quiet: bool) -> "Watch":
+def make_watch(label: str, quiet: bool) -> "Watch":
     """A progress bar on a terminal, nothing elsewhere."""
 
     def watch(rows: Sequence[int]) -> Iterable[int]:

@@ -7,7 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from tmapr.artifacts.images import Counts
-    from tmapr.artifacts.sheet import Cell
+    from tmapr.artifacts.sheet import Thumbnail
     from tmapr.perception.image import Image
     from tmapr.perception.radiometry import Profile
 
@@ -25,22 +25,22 @@ def preview(
 ) -> None:
     """See thermal files as the encoder sees them: each one's min-max view and its prepared view."""
     from tmapr.artifacts.images import write_png
-    from tmapr.artifacts.sheet import contact_sheet
+    from tmapr.artifacts.sheet import draw_contact_sheet
     from tmapr.perception.image import Image
-    from tmapr.perception.radiometry import profile
+    from tmapr.perception.radiometry import find_profile
 
     image = Image(preset=preset)
-    calibration = None if camera is None else profile(camera)
+    calibration = None if camera is None else find_profile(camera)
     cells = []
     for file in files:
-        facts, views = views_of(file, image, calibration)
+        facts, views = prepare_views(file, image, calibration)
         typer.echo(f"{file}: {facts}, {views[-1][0]}")
         cells += views
-    write_png(out, contact_sheet(cells, columns, _SHEET_WIDTH // columns))
+    write_png(out, draw_contact_sheet(cells, columns, _SHEET_WIDTH // columns))
     typer.echo(f"{out}: {len(files)} files; left as recorded, right as prepared")
 
 
-def views_of(file: Path, image: "Image", calibration: "Profile | None" = None) -> "tuple[str, list[Cell]]":
+def prepare_views(file: Path, image: "Image", calibration: "Profile | None" = None) -> "tuple[str, list[Thumbnail]]":
     """What there is to know of a file, and its two pictures with their captions."""
     import numpy as np
 
@@ -52,9 +52,9 @@ def views_of(file: Path, image: "Image", calibration: "Profile | None" = None) -
     counts = read_image(file)
     if calibration is not None and counts.itemsize == 1:
         raise InputError(f"{file}: an 8-bit picture holds no temperatures; leave --camera out")
-    facts = _facts(counts, calibration)
+    facts = _list_facts(counts, calibration)
     recorded = Image(low=0.0, high=100.0, clip_limit=0.0).prepare(counts, counts.shape)
-    prepared = image.prepare(counts, image.cropped(*counts.shape))
+    prepared = image.prepare(counts, image.size_after_crop(*counts.shape))
     unusable = isinstance(prepared, Fault)
     captions = f"{file.name}\n{facts}", f"unusable: {prepared}" if unusable else f"prepared: {image.preset}"
     blank = np.zeros(counts.shape, np.uint8)
@@ -62,7 +62,7 @@ def views_of(file: Path, image: "Image", calibration: "Profile | None" = None) -
     return facts, list(zip(captions, pictures, strict=True))
 
 
-def _facts(counts: "Counts", calibration: "Profile | None") -> str:
+def _list_facts(counts: "Counts", calibration: "Profile | None") -> str:
     import numpy as np
 
     height, width = counts.shape

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmapr.reports.paper import TableName, beside_the_paper
+from tmapr.reports.tables.paper import TableName, append_paper_rows
 
 if TYPE_CHECKING:
-    from tmapr.reports.table import Table
+    from tmapr.reports.tables.table import Table
 
 Format = Literal["html", "text", "markdown", "latex", "json"]
 
@@ -25,19 +25,19 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="default: RUN/report/index.html, or print it")
     ] = None,
 ) -> None:
-    """Show runs on one page, or compare them in a table; they are evaluated first."""
+    """Show runs on one page, or compare them in a table; nothing else is written."""
     from tmapr.artifacts.atomic import write_text
-    from tmapr.reports.evidence import RunEvidence
-    from tmapr.reports.page import page
+    from tmapr.reports.page.page import render_page
+    from tmapr.reports.reported import ReportedRun
 
     form = form or ("text" if table else "html")
     _refuse_contradictions(table, paper, form, out)
     if form == "html":
-        text = page([RunEvidence.load(path) for path in runs])
+        text = render_page([ReportedRun.load(path) for path in runs])
         # A comparison never replaces the page of the run that happens to be named first.
         out = out or runs[0] / "report" / ("index.html" if len(runs) == 1 else "comparison.html")
     else:
-        text = _written(_asked(runs, table, paper), form)
+        text = _format_table(_make_table(runs, table, paper), form)
     if out is None:
         typer.echo(text, nl=False)
         return
@@ -58,34 +58,33 @@ def _refuse_contradictions(table: TableName | None, paper: bool, form: Format, o
         )
 
 
-def _asked(runs: Sequence[Path], name: TableName | None, paper: bool) -> "Table":
-    from tmapr.reports.evidence import RunEvidence
-    from tmapr.reports.summary import comparison
+def _make_table(runs: Sequence[Path], name: TableName | None, paper: bool) -> "Table":
+    from tmapr.reports.reported import ReportedRun
+    from tmapr.reports.tables.errors import tabulate_runs
 
     if name is None:
-        return comparison([RunEvidence.load(path) for path in runs])
+        return tabulate_runs([ReportedRun.load(path) for path in runs])
     table = _ablation(runs, name) if name in ("loops", "system") else _errors(runs, name)
-    return beside_the_paper(table, name) if paper else table
+    return append_paper_rows(table, name) if paper else table
 
 
 def _errors(runs: Sequence[Path], name: TableName) -> "Table":
-    from tmapr.reports.evidence import RunEvidence
-    from tmapr.reports.fusion_gain import fusion_table
-    from tmapr.reports.localization import evaluated, localization_table
+    from tmapr.reports.reported import ReportedRun
+    from tmapr.reports.tables.localization import gather_runs, tabulate_fusion, tabulate_localization
 
-    found = evaluated([RunEvidence.load(path) for path in runs])
-    return localization_table(found) if name == "localization" else fusion_table(found)
+    found = gather_runs([ReportedRun.load(path) for path in runs])
+    return tabulate_localization(found) if name == "localization" else tabulate_fusion(found)
 
 
 def _ablation(runs: Sequence[Path], name: TableName) -> "Table":
-    from tmapr.reports.ablation import loops_table, system_table
-    from tmapr.reports.over_runs import load_ablations
+    from tmapr.reports.tables.ablation import tabulate_loops, tabulate_system
+    from tmapr.reports.tables.ablation_runs import load_ablations
 
     found = load_ablations(runs)
-    return loops_table(found) if name == "loops" else system_table(found)
+    return tabulate_loops(found) if name == "loops" else tabulate_system(found)
 
 
-def _written(table: "Table", form: Format) -> str:
+def _format_table(table: "Table", form: Format) -> str:
     if form == "latex":
         return table.latex()
     if form == "text":

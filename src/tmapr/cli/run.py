@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from tmapr.cli.options import Device, ExperimentFile, Overrides, Quiet, RunOption, encoding, opened, watching
+from tmapr.cli.options import (
+    Device,
+    ExperimentFile,
+    Overrides,
+    Quiet,
+    RunOption,
+    make_encoding,
+    make_watch,
+    open_experiment,
+)
 
 _MOST = 0.8
 
@@ -23,16 +32,16 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Localize the test sequences, after adapting to the labelled ones; percepts that are missing are encoded first."""
-    from tmapr.evaluation.running import run_experiment
+    from tmapr.running.running import run_experiment
 
     chosen = {"labels.mode": learn, "labels.delay": label_delay, "align_apr": align_apr}
     options = [f"{key}={value}" for key, value in chosen.items() if value is not None]
-    settings, folder = opened(experiment, [*(overrides or []), *options], run)
-    run_experiment(settings, folder, watching("localizing", quiet), encoding(settings, folder, device, quiet))
+    settings, folder = open_experiment(experiment, [*(overrides or []), *options], run)
+    run_experiment(settings, folder, make_watch("localizing", quiet), make_encoding(settings, folder, device, quiet))
     if not quiet:
         for name in settings.data.test:
-            typer.echo(_summary(folder.estimates(name), settings.gating.min_similarity))
-        typer.echo(f"labels {settings.labels.described}; now: tmapr evaluate {folder.path}")
+            typer.echo(_summary(folder.estimates(name), settings.system.gating.min_similarity))
+        typer.echo(f"labels {settings.system.labels.description}; now: tmapr evaluate {folder.path}")
 
 
 def _summary(path: Path, threshold: float) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmapr.cli.options import Quiet, watching
+from tmapr.cli.options import Quiet, make_watch
 
 if TYPE_CHECKING:
     from tmapr.simulation.record import Plan
@@ -38,7 +38,7 @@ def simulate(  # noqa: PLR0913 - an argument for each option
     from pydantic import ValidationError
 
     from tmapr.exceptions import InputError
-    from tmapr.simulation.record import Plan, write
+    from tmapr.simulation.record import Plan, write_dataset
     from tmapr.simulation.traverse import CAMERAS
 
     camera = CAMERAS.get(family, CAMERAS["city"])
@@ -49,8 +49,8 @@ def simulate(  # noqa: PLR0913 - an argument for each option
     except ValidationError as error:
         wrong = error.errors()[0]
         raise InputError(f"--{wrong['loc'][0]} {wrong['input']}: {wrong['msg'].lower()}") from None
-    chosen = parsed(traverses, seed, frames, detour)
-    write(out, plan, chosen, watching("simulating", quiet))
+    chosen = parse_traverses(traverses, seed, frames, detour)
+    write_dataset(out, plan, chosen, make_watch("simulating", quiet))
     experiment = out / "experiment.toml"
     write_experiment(experiment, out, plan, [traverse.name for traverse in chosen])
     if not quiet:
@@ -59,11 +59,11 @@ def simulate(  # noqa: PLR0913 - an argument for each option
         typer.echo("\n".join(f"  tmapr {verb} {shlex.quote(str(experiment))}" for verb in verbs))
 
 
-def parsed(text: str, seed: int, frames: int, detour: str | None) -> "list[Traverse]":
+def parse_traverses(text: str, seed: int, frames: int, detour: str | None) -> "list[Traverse]":
     """The traverses that a list of names and weathers stands for; each has a seed of its own by its name."""
     from tmapr.exceptions import InputError
     from tmapr.simulation.traverse import Traverse
-    from tmapr.simulation.weather import named
+    from tmapr.simulation.weather import find_weather
 
     traverses = []
     for part in text.split(","):
@@ -73,7 +73,7 @@ def parsed(text: str, seed: int, frames: int, detour: str | None) -> "list[Trave
                 f"--traverses {text}: {part!r} names no traverse; write NAME or NAME:WEATHER between commas"
             )
         own = zlib.crc32(f"{seed}/{name}".encode())
-        traverses.append(Traverse(name, named(weather or name), own, detour=name == detour, frames=frames))
+        traverses.append(Traverse(name, find_weather(weather or name), own, detour=name == detour, frames=frames))
     if detour is not None and not any(traverse.detour for traverse in traverses):
         names = ", ".join(traverse.name for traverse in traverses)
         raise InputError(f"--detour {detour}: is no traverse; there are {names}")

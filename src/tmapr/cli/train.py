@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from tmapr.cli.options import ExperimentFile, Overrides, Quiet, RunOption, located, needs, watching
+from tmapr.cli.options import ExperimentFile, Overrides, Quiet, RunOption, locate_experiment, make_watch, needs
 
 if TYPE_CHECKING:
     from tmapr.artifacts.run import RunFolder
     from tmapr.experiment import Experiment
-    from tmapr.training.checkpoints import Checkpoints, Epoch, History
-    from tmapr.training.course import Course
-    from tmapr.training.team import Team
+    from tmapr.training.checkpoints import Checkpoints, Epoch, Epochs
+    from tmapr.training.distributed import Worker
+    from tmapr.training.plan import TrainingPlan
 
 
-Model = Literal["apr", "atloc", "robustloc", "thermalloc", "descriptor"]
+ModelName = Literal["apr", "atloc", "robustloc", "thermalloc", "descriptor"]
 
 
 def train(
     experiment: ExperimentFile,
     model: Annotated[
-        Model,
+        ModelName,
         typer.Option(help="apr: the pose head; descriptor: its SALAD head; the others: baselines to compare with"),
     ] = "apr",
     device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="where to encode and train")] = "auto",
@@ -37,48 +37,52 @@ def train(
     On several GPUs, or as several processes: torchrun --nproc-per-node N -m tmapr train EXPERIMENT (which takes --run
     for an option of its own: name the run folder by the experiment's name).
     """
-    settings, folder = located(experiment, overrides or [], run)
+    settings, folder = locate_experiment(experiment, overrides or [], run)
     with needs("train"):
-        from tmapr.perception.network import chosen_device
-        from tmapr.training.course import trainable
+        from tmapr.perception.network import choose_device
         from tmapr.training.descriptor import train_descriptor
-        from tmapr.training.team import gathered
+        from tmapr.training.distributed import join_workers
+        from tmapr.training.plan import prepare_for_training
     if model == "descriptor":
-        for news in train_descriptor(settings, folder, chosen_device(device), watching("encoding", quiet)):
-            _tell(news.told, quiet)
+        for news in train_descriptor(settings, folder, choose_device(device), make_watch("encoding", quiet)):
+            _tell(news.message, quiet)
         return
-    settings = trainable(settings)
-    with gathered(chosen_device(device)) as (team, chosen):
-        _train(settings, folder, model, chosen, quiet or not team.leads, team)
-    if team.size > 1:
+    settings = prepare_for_training(settings)
+    with join_workers(choose_device(device)) as (worker, chosen):
+        _train(settings, folder, model, chosen, quiet or not worker.leads, worker)
+    if worker.size > 1:
         # Without Python's own farewell: now and then a thread of torch's wants the interpreter after it is gone, and
         # aborts a process that has done all its work.
         sys.stdout.flush()
         os._exit(0)
 
 
-def _train(settings: "Experiment", folder: "RunFolder", model: str, device: str, quiet: bool, team: "Team") -> None:
+def _train(settings: "Experiment", folder: "RunFolder", model: str, device: str, quiet: bool, worker: "Worker") -> None:
     from tmapr.artifacts.atomic import write_text
-    from tmapr.reports.curve import curve
+    from tmapr.reports.figures.learning_curve import draw_learning_curve
     from tmapr.training.checkpoints import Checkpoints, finished
-    from tmapr.training.course import Material, plan
     from tmapr.training.fit import fit
+    from tmapr.training.plan import TrainingData, plan_training
 
     checkpoints = Checkpoints(settings, folder, model)
     done = checkpoints.history()
     if finished(done, settings.training):
-        _tell(f"already trained: {_outcome(done, checkpoints)}", quiet)
+        _tell(f"already trained: {_describe_best(done, checkpoints)}", quiet)
         return
-    with team.leading():
-        course = plan(settings, model, Material(settings, model, folder, device, watching("encoding", quiet)))
-    _tell("\n".join([*course.remarks, _budget(course, len(done))]), quiet)
-    with _bar(course, len(done), quiet) as bar:
-        for epoch in fit(course, checkpoints, device, bar.stepped, team):
-            bar.ended(epoch)
-            if team.leads:
-                write_text(checkpoints.folder / "curve.svg", curve(checkpoints.history(), f"{settings.name}: {model}"))
-    if team.leads:  # to the others the last epoch may not be whole yet
-        _tell(_outcome(checkpoints.history(), checkpoints) + _older(folder, model), quiet)
+    with worker.leading():
+        data = TrainingData(settings, model, folder, device, make_watch("encoding", quiet))
+        plan = plan_training(settings, model, data)
+    _tell("\n".join([*plan.remarks, _describe_budget(plan, len(done))]), quiet)
+    with _show_progress(plan, len(done), quiet) as progress:
+        for epoch in fit(plan, checkpoints, device, progress.step, worker):
+            progress.end_epoch(epoch)
+            if worker.leads:
+                write_text(
+                    checkpoints.folder / "curve.svg",
+                    draw_learning_curve(checkpoints.history(), f"{settings.name}: {model}"),
+                )
+    if worker.leads:  # to the others the last epoch may not be whole yet
+        _tell(_describe_best(checkpoints.history(), checkpoints) + _list_older(folder, model), quiet)
 
 
 def _tell(text: str, quiet: bool) -> None:
@@ -86,26 +90,26 @@ def _tell(text: str, quiet: bool) -> None:
         typer.echo(text)
 
 
-def _budget(course: "Course", done: int) -> str:
-    epochs = f"{course.settings.epochs} epochs" + (f", {done} of them done," if done else "")
+def _describe_budget(plan: "TrainingPlan", done: int) -> str:
+    epochs = f"{plan.settings.epochs} epochs" + (f", {done} of them done," if done else "")
     return (
-        f"{len(course.train)} frames to train on, {len(course.validation)} to validate: {epochs} of {course.steps}"
-        f" steps for {course.weights} weights ({course.subject.name} on {course.subject.described})"
+        f"{len(plan.train)} frames to train on, {len(plan.validation)} to validate: {epochs} of {plan.steps}"
+        f" steps for {plan.weights} weights ({plan.model.name} on {plan.model.description})"
     )
 
 
-def _outcome(history: "History", checkpoints: "Checkpoints") -> str:
+def _describe_best(history: "Epochs", checkpoints: "Checkpoints") -> str:
     """The best epoch, how good it is and where it lies."""
-    from tmapr.training.checkpoints import best
+    from tmapr.training.checkpoints import find_best
 
-    chosen = best(history)
+    best = find_best(history)
     return (
-        f"best epoch {chosen.number} of {len(history)}: validation error {chosen.median:.2f} m in the median,"
-        f" {chosen.mean:.2f} m in the mean; it lies in {checkpoints.folder}/{chosen.number:06d}"
+        f"best epoch {best.number} of {len(history)}: validation error {best.median:.2f} m in the median,"
+        f" {best.mean:.2f} m in the mean; it lies in {checkpoints.folder}/{best.number:06d}"
     )
 
 
-def _older(folder: "RunFolder", model: str) -> str:
+def _list_older(folder: "RunFolder", model: str) -> str:
     """What may have been made before the head was there, and is refused with it."""
     if model != "apr":
         return ""
@@ -113,27 +117,27 @@ def _older(folder: "RunFolder", model: str) -> str:
     return f"; {' and '.join(older)} may be older: `tmapr map` and `run` say so, then remove them" if older else ""
 
 
-class _Bar(NamedTuple):
-    """What a training tells while it goes on."""
+class _Progress(NamedTuple):
+    """What is called while a training goes on."""
 
-    stepped: Callable[[], None]
-    ended: "Callable[[Epoch], None]"
+    step: Callable[[], None]
+    end_epoch: "Callable[[Epoch], None]"
 
 
 @contextmanager
-def _bar(course: "Course", done: int, quiet: bool) -> Iterator[_Bar]:
+def _show_progress(plan: "TrainingPlan", done: int, quiet: bool) -> Iterator[_Progress]:
     """A progress bar on a terminal, nothing elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    epochs = course.settings.epochs
+    epochs = plan.settings.epochs
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as progress:
-        task = progress.add_task("training", total=course.steps * epochs, completed=course.steps * done)
+        task = progress.add_task("training", total=plan.steps * epochs, completed=plan.steps * done)
 
-        def ended(epoch: "Epoch") -> None:
+        def end_epoch(epoch: "Epoch") -> None:
             told = f"epoch {epoch.number}/{epochs}, loss {epoch.loss:.4f}, validation {epoch.median:.2f} m"
             progress.update(task, description=told)
 
-        yield _Bar(lambda: progress.advance(task), ended)
+        yield _Progress(lambda: progress.advance(task), end_epoch)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from enum import Enum
 
 from tmapr.config.settings import Settings
+from tmapr.config.tree import as_tree
 
 _COLUMN = 44
 
@@ -22,7 +23,7 @@ def dump_toml(settings: Settings, only: Mapping[str, Collection[str]] | None = N
 
 def settings_digest(settings: Settings) -> str:
     """SHA-256 of the settings, whatever order or file they came from."""
-    text = json.dumps(settings.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(as_tree(settings), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -34,7 +35,7 @@ def _section(settings: Settings, path: tuple[str, ...], only: Collection[str] | 
             continue
         value = settings.__dict__[name]
         if isinstance(value, Settings):
-            sections += ["", *_section(value, (*path, name))]
+            sections += _section(value, path) if name == settings.unnamed else ["", *_section(value, (*path, name))]
             continue
         entry = f"# {name} =" if value is None else f"{name} = {_toml(value)}"
         lines.append(f"{entry:<{_COLUMN}} # {field.description}" if field.description else entry)

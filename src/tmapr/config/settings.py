@@ -1,5 +1,7 @@
 """The base of every setting of the product."""
 
+from typing import ClassVar
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -11,3 +13,6 @@ class Settings(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    unnamed: ClassVar[str | None] = None
+    """A section that files do not name: its keys stand beside this one's own."""

@@ -17,15 +17,14 @@ from jaxtyping import Float, Int
 from pydantic import Field
 
 from tmapr.config import Settings
-from tmapr.data.coordinates import LOCAL, described, from_degrees, tangent_plane
-from tmapr.data.messages import FIX, IMAGES, POSES, Bag, Message, Place, Topic, fix, stamp
-from tmapr.data.poses import MAX_BEYOND, Poses, track_direction, wrapped
+from tmapr.data.coordinates import LOCAL, describe, from_degrees, tangent_plane
+from tmapr.data.messages import FIX, IMAGES, POSES, Bag, Message, Place, Topic, read_fix, read_stamp
+from tmapr.data.poses import MAX_BEYOND, NO_POSES, Poses, track_direction, wrap_angles
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.types import NANOSECONDS, CoordinateFrame, Frame
 
 _BEYOND = round(MAX_BEYOND * NANOSECONDS)
-_NOWHERE = Poses(np.zeros(0, int), np.zeros((0, 2)), np.zeros(0))
 
 
 class Topics(Settings):
@@ -48,17 +47,17 @@ def read_bag(path: Path, name: str, frame: CoordinateFrame | None = None, topics
     """
     bag = Bag(path)
     recorded = bag.topics()
-    images = _chosen(path, recorded, IMAGES, topics.image, "image")
+    images = _choose(path, recorded, IMAGES, topics.image, "image")
     if images is None:
         found = ", ".join(map(str, recorded)) or "no messages at all"
         raise InputError(f"{path}: holds no images ({' or '.join(IMAGES)}) but {found}")
-    poses, placed = _NOWHERE, frame or CoordinateFrame()
-    if topics.position != "" and (positions := _chosen(path, recorded, (*POSES, FIX), topics.position, "position")):
-        poses, placed = (_fixes if positions.kind == FIX else _poses)(bag, positions, frame)
-    return Sequence(name, placed, images.count, partial(_frames, bag, name, images, _Track.along(poses)))
+    poses, placed = NO_POSES, frame or CoordinateFrame()
+    if topics.position != "" and (positions := _choose(path, recorded, (*POSES, FIX), topics.position, "position")):
+        poses, placed = (_read_fixes if positions.kind == FIX else _read_poses)(bag, positions, frame)
+    return Sequence(name, placed, images.count, partial(_play, bag, name, images, _Interpolation.along(poses)))
 
 
-def _chosen(
+def _choose(
     path: Path, recorded: Iterable[Topic], kinds: Collection[str], wanted: str | None, role: str
 ) -> Topic | None:
     """The topic that is wanted, else the only one that fits; None where none does."""
@@ -75,22 +74,22 @@ def _chosen(
     return fitting[0] if fitting else None
 
 
-def _poses(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses, CoordinateFrame]:
+def _read_poses(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses, CoordinateFrame]:
     """Poses in a frame of the robot's own, which two recordings share only if their robot saw to it."""
     if frame and frame.kind != LOCAL:
         raise InputError(
-            f"{bag.path}, topic {topic.name}: local positions cannot be placed in {described(frame)}; map with one kind"
+            f"{bag.path}, topic {topic.name}: local positions cannot be placed in {describe(frame)}; map with one kind"
             ' of position, or go without: data.topics.position = ""'
         )
-    stamps, places = _gathered(bag, topic, POSES[topic.kind])
+    stamps, places = _gather(bag, topic, POSES[topic.kind])
     return Poses(stamps, places[:, :2], places[:, 2]), frame or CoordinateFrame()
 
 
-def _fixes(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses, CoordinateFrame]:
+def _read_fixes(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses, CoordinateFrame]:
     """Fixes in a tangent plane."""
-    stamps, places = _gathered(bag, topic, fix)
+    stamps, places = _gather(bag, topic, read_fix)
     if not len(places):
-        return _NOWHERE, frame or CoordinateFrame()
+        return NO_POSES, frame or CoordinateFrame()
     plane = frame or tangent_plane(*places[0, :2].tolist())
     try:
         positions = from_degrees(places[:, 0], places[:, 1], plane)
@@ -99,19 +98,19 @@ def _fixes(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses
     return Poses(stamps, positions, track_direction(positions)), plane
 
 
-def _gathered(
+def _gather(
     bag: Bag, topic: Topic, place: Callable[[Message, str], Place | None]
 ) -> tuple[Int[np.ndarray, " poses"], Float[np.ndarray, "poses 3"]]:
     """The stamps and places of a topic's messages that have one."""
     with closing(bag.messages(topic)) as messages:
-        found = [(stamp(message, received), place(message, where)) for where, received, message in messages]
+        found = [(read_stamp(message, received), place(message, where)) for where, received, message in messages]
     known = [(since, at) for since, at in found if at is not None]
     stamps = np.array([since for since, _ in known], dtype=np.int64)
     return stamps, np.array([at for _, at in known], dtype=float).reshape(-1, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class _Track:
+class _Interpolation:
     """`Poses.at` for one stamp after another, in no more time where there are more poses.
 
     It is linear between two poses, so that its values on them and halfway say it all; `starts` and `steps` are x, y and
@@ -124,12 +123,12 @@ class _Track:
     steps: Float[np.ndarray, "gaps 3"]
 
     @classmethod
-    def along(cls, poses: Poses) -> "_Track":
+    def along(cls, poses: Poses) -> "_Interpolation":
         """The track through poses in any order."""
         stamps = np.unique(poses.stamps)
-        starts, halfway = _columns(poses.at(stamps)), _columns(poses.at(stamps[:-1] + np.diff(stamps) // 2))
+        starts, halfway = _stack_columns(poses.at(stamps)), _stack_columns(poses.at(stamps[:-1] + np.diff(stamps) // 2))
         steps = np.diff(starts, axis=0)
-        steps[:, 2] = wrapped(steps[:, 2])
+        steps[:, 2] = wrap_angles(steps[:, 2])
         return cls(poses, stamps.tolist(), starts, np.where(np.isnan(halfway), np.nan, steps))
 
     def at(self, taken: int) -> tuple[Float[np.ndarray, "2"] | None, float | None]:
@@ -142,17 +141,17 @@ class _Track:
             share = since / (self.stamps[row + 1] - self.stamps[row])
             place = self.starts[row] + share * self.steps[row] if since else self.starts[row]
         else:
-            place = _columns(self.poses.at(np.array([taken])))[0]
+            place = _stack_columns(self.poses.at(np.array([taken])))[0]
         x, y, heading = place.tolist()
         return None if isnan(x) else np.array([x, y]), None if isnan(heading) else remainder(heading, tau)
 
 
-def _columns(poses: Poses) -> Float[np.ndarray, "poses 3"]:
+def _stack_columns(poses: Poses) -> Float[np.ndarray, "poses 3"]:
     return np.column_stack([poses.positions, poses.headings])
 
 
-def _frames(bag: Bag, name: str, topic: Topic, track: _Track) -> Iterator[Frame]:
+def _play(bag: Bag, name: str, topic: Topic, track: _Interpolation) -> Iterator[Frame]:
     with closing(bag.messages(topic)) as messages:
         for index, (where, received, message) in enumerate(messages):
-            taken = stamp(message, received)
+            taken = read_stamp(message, received)
             yield Frame(name, index, taken, IMAGES[topic.kind](message, where), *track.at(taken))

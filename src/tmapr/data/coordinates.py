@@ -32,11 +32,9 @@ def from_degrees(
 ) -> Float[np.ndarray, "n 2"]:
     """Metres in a tangent plane. Heights are left out: a fix's are metres wrong and the map is planar."""
     if frame.kind != ENU:
-        raise InputError(
-            f"longitude and latitude cannot be placed in {described(frame)}; map with one kind of position"
-        )
-    center = _earth_centred(np.radians(np.array(frame.origin)))
-    offset = _earth_centred(np.radians(np.stack([longitudes, latitudes], axis=-1))) - center
+        raise InputError(f"longitude and latitude cannot be placed in {describe(frame)}; map with one kind of position")
+    center = _to_cartesian(np.radians(np.array(frame.origin)))
+    offset = _to_cartesian(np.radians(np.stack([longitudes, latitudes], axis=-1))) - center
     lon, lat = np.radians(frame.origin)
     east = np.array([-np.sin(lon), np.cos(lon), 0.0])
     north = np.array([-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)])
@@ -58,13 +56,11 @@ def from_utm(
 ) -> Float[np.ndarray, "n 2"]:
     """Metres from the frame's origin on the grid of the same zone."""
     if frame.kind != UTM or frame.zone != zone:
-        raise InputError(
-            f"UTM {zone} coordinates cannot be placed in {described(frame)}; map with one kind of position"
-        )
+        raise InputError(f"UTM {zone} coordinates cannot be placed in {describe(frame)}; map with one kind of position")
     return np.stack([easting, northing], axis=-1) - np.array(frame.origin)
 
 
-def described(frame: CoordinateFrame) -> str:
+def describe(frame: CoordinateFrame) -> str:
     """A frame in words."""
     if frame.kind == ENU:
         return f"the tangent plane at {frame.origin[0]:.6f}°, {frame.origin[1]:.6f}°"
@@ -82,8 +78,8 @@ def _metres_per_degree(latitude: float) -> Float[np.ndarray, "2"]:
     return np.radians(1.0) * np.array([normal * np.cos(np.radians(latitude)), meridional])
 
 
-def _earth_centred(angles: Float[np.ndarray, "*n 2"]) -> Float[np.ndarray, "*n 3"]:
-    """Of points on the ellipsoid, from longitude and latitude in radians."""
+def _to_cartesian(angles: Float[np.ndarray, "*n 2"]) -> Float[np.ndarray, "*n 3"]:
+    """Metres from the middle of the Earth to points on the ellipsoid, given by longitude and latitude in radians."""
     lon, lat = angles[..., 0], angles[..., 1]
     normal = _SEMI_MAJOR / np.sqrt(1 - _ECCENTRICITY2 * np.sin(lat) ** 2)
     return np.stack(

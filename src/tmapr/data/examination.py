@@ -1,7 +1,7 @@
 """What a recording holds and what is wrong with its stamps, poses, files and pixels, each with its row."""
 
-from collections import abc, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, groupby
@@ -11,19 +11,17 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.images import Counts
-from tmapr.artifacts.probe import Header, header_of, probe
+from tmapr.artifacts.probe import ImageHeader, probe
 from tmapr.data.health import Detector, Health
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
-from tmapr.types import NANOSECONDS, Fault, Frame
-
-Watch = Callable[[abc.Sequence[int]], Iterable[int]]
+from tmapr.types import NANOSECONDS, Fault, Frame, Watch
 
 _AROUND = 3  # frames on each side of a jump in level that say what is usual there
 _FASTEST = 5  # speeds that are never the usual ones, however short the sequence
 
 
-class Kind(StrEnum):
+class DefectKind(StrEnum):
     """What can be wrong with a recording."""
 
     UNREADABLE = "unreadable"
@@ -41,11 +39,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Defect:
     """One thing that is wrong: the frame it begins at, that frame's file if it has one, and the numbers."""
 
     row: int
-    kind: Kind
+    kind: DefectKind
     detail: str
     file: Path | None = None
 
@@ -65,8 +63,8 @@ class Examination:
     rate: float | None
     length: float
     counts: tuple[int, int] | None
-    headers: tuple[Header, ...]
-    findings: tuple[Finding, ...]
+    headers: tuple[ImageHeader, ...]
+    defects: tuple[Defect, ...]
 
 
 def examine(
@@ -76,18 +74,18 @@ def examine(
 
     The sample is of evenly spaced pairs of neighbours: alone, no image can be seen to be frozen.
     """
-    record, chosen = _Record(len(sequence), health or Health()), _spread(len(sequence), sample)
+    record, chosen = _Record(len(sequence), health or Health()), _choose_rows(len(sequence), sample)
     for row, frame in zip(watch(range(len(sequence))), sequence, strict=True):
         try:
             record.note(row, frame)
             if chosen[row]:
                 record.see(row, frame.image())
         except InputError as error:
-            record.unreadable.append(Finding(row, Kind.UNREADABLE, str(error).removeprefix(f"{frame.file}: ")))
-    return record.concluded()
+            record.unreadable.append(Defect(row, DefectKind.UNREADABLE, str(error).removeprefix(f"{frame.file}: ")))
+    return record.conclude()
 
 
-def _spread(count: int, sample: int | None) -> Bool[np.ndarray, " {count}"]:
+def _choose_rows(count: int, sample: int | None) -> Bool[np.ndarray, " {count}"]:
     """Which frames are read: all, or evenly spaced pairs from the first two to the last two."""
     if sample is None or sample >= count:
         return np.ones(count, bool)
@@ -98,10 +96,10 @@ def _spread(count: int, sample: int | None) -> Bool[np.ndarray, " {count}"]:
 
 
 class _Record:
-    """A line for every frame of one pass, from which the findings are read at its end."""
+    """A line for every frame of one pass, from which the defects are read at its end."""
 
     def __init__(self, count: int, health: Health) -> None:
-        self.unreadable: list[Finding] = []
+        self.unreadable: list[Defect] = []
         self._health, self._detector = health, Detector(health)
         self._lines = {"column": _Lines(0, health.dead), "row": _Lines(1, health.dead)}
         self._files: list[Path | None] = []
@@ -109,10 +107,10 @@ class _Record:
         self._positions, self._extremes = np.full((2, count, 2), np.nan)
         self._levels = np.full((count, 3), np.nan)  # 5th, 50th and 95th percentile
         self._faults: dict[int, Fault | None] = {}
-        self._headers: defaultdict[Header, list[int]] = defaultdict(list)
+        self._headers: defaultdict[ImageHeader, list[int]] = defaultdict(list)
 
     def note(self, row: int, frame: Frame) -> None:
-        """What is known without the pixels."""
+        """Keep what is known without the pixels."""
         self._files.append(frame.file)
         self._indices[row], self._stamps[row] = frame.index, frame.stamp
         if frame.position is not None:
@@ -121,9 +119,9 @@ class _Record:
             self._headers[probe(frame.file)].append(row)
 
     def see(self, row: int, counts: Counts) -> None:
-        """What the pixels say."""
+        """Keep what the pixels say."""
         if self._files[row] is None:
-            self._headers[header_of(counts)].append(row)
+            self._headers[ImageHeader.of(counts)].append(row)
         fault = self._faults[row] = self._detector.inspect(counts)
         self._extremes[row] = counts.min(), counts.max()
         if fault is None or fault is Fault.FROZEN:
@@ -131,7 +129,7 @@ class _Record:
             for lines in self._lines.values():
                 lines.look(row, counts)
 
-    def concluded(self) -> Examination:
+    def conclude(self) -> Examination:
         """Everything that was found, by row."""
         intervals = np.diff(self._stamps)
         usual = float(np.median(intervals[intervals > 0])) if (intervals > 0).any() else 0.0
@@ -141,12 +139,12 @@ class _Record:
         seconds = np.diff(self._stamps[known]) / NANOSECONDS
         jumps = _implausible(steps, seconds, self._health)
         teleports = [
-            Finding(int(known[at + 1]), Kind.TELEPORT, f"{steps[at]:.1f} m in {seconds[at]:.3f} s")
+            Defect(int(known[at + 1]), DefectKind.TELEPORT, f"{steps[at]:.1f} m in {seconds[at]:.3f} s")
             for at in np.flatnonzero(jumps)
         ]
         headers = sorted(self._headers, key=lambda header: -len(self._headers[header]))
-        metadata = chain(self.unreadable, self._times(intervals, gaps), self._unlocated(known), teleports)
-        found = chain(metadata, self._faulty(), self._flashes(gaps), self._uniformity(headers))
+        metadata = chain(self.unreadable, self._check_times(intervals, gaps), self._check_positions(known), teleports)
+        found = chain(metadata, self._find_faults(), self._find_flashes(gaps), self._check_uniformity(headers))
         return Examination(
             frames=len(self._stamps),
             located=len(known),
@@ -156,23 +154,25 @@ class _Record:
             length=float(steps[~jumps].sum()),
             counts=(int(np.nanmin(self._extremes)), int(np.nanmax(self._extremes))) if self._faults else None,
             headers=tuple(headers),
-            findings=tuple(map(self._named, sorted(found, key=lambda finding: finding.row))),
+            defects=tuple(map(self._attach_file, sorted(found, key=lambda defect: defect.row))),
         )
 
-    def _named(self, finding: Finding) -> Finding:
-        return replace(finding, row=int(self._indices[finding.row]), file=self._files[finding.row])
+    def _attach_file(self, defect: Defect) -> Defect:
+        return replace(defect, row=int(self._indices[defect.row]), file=self._files[defect.row])
 
-    def _times(self, intervals: Int[np.ndarray, " n"], gaps: Bool[np.ndarray, " n"]) -> Iterator[Finding]:
+    def _check_times(self, intervals: Int[np.ndarray, " n"], gaps: Bool[np.ndarray, " n"]) -> Iterator[Defect]:
         for at in np.flatnonzero((intervals <= 0) | gaps).tolist():
-            kind = Kind.GAP if gaps[at] else Kind.OLDER if intervals[at] < 0 else Kind.REPEATED
-            yield Finding(at + 1, kind, f"{intervals[at] / NANOSECONDS:+.3f} s from the frame before it")
+            kind = DefectKind.GAP if gaps[at] else DefectKind.OLDER if intervals[at] < 0 else DefectKind.REPEATED
+            yield Defect(at + 1, kind, f"{intervals[at] / NANOSECONDS:+.3f} s from the frame before it")
 
-    def _unlocated(self, known: Int[np.ndarray, " known"]) -> Iterator[Finding]:
+    def _check_positions(self, known: Int[np.ndarray, " known"]) -> Iterator[Defect]:
         missing = np.setdiff1d(np.arange(len(self._stamps)), known)
         if len(missing):
-            yield Finding(int(missing[0]), Kind.UNLOCATED, f"{len(missing)} of {len(self._stamps)} frames; the first")
+            yield Defect(
+                int(missing[0]), DefectKind.UNLOCATED, f"{len(missing)} of {len(self._stamps)} frames; the first"
+            )
 
-    def _faulty(self) -> Iterator[Finding]:
+    def _find_faults(self) -> Iterator[Defect]:
         """Runs of images that cannot be used; a frozen one has been there since the frame before."""
         before = 0
         for fault, run in groupby(self._faults, key=lambda row: self._faults[row]):
@@ -180,10 +180,10 @@ class _Record:
             if fault is not None:
                 since = before if fault is Fault.FROZEN else rows[0]
                 lasted = (self._stamps[rows[-1]] - self._stamps[since]) / NANOSECONDS
-                yield Finding(rows[0], Kind(fault), f"{len(rows)} images, {lasted:.1f} s")
+                yield Defect(rows[0], DefectKind(fault), f"{len(rows)} images, {lasted:.1f} s")
             before = rows[-1]
 
-    def _flashes(self, gaps: Bool[np.ndarray, " n"]) -> Iterator[Finding]:
+    def _find_flashes(self, gaps: Bool[np.ndarray, " n"]) -> Iterator[Defect]:
         """Jumps of the level that are large against the image's contrast and against the jumps around them."""
         lows, levels, highs = self._levels.T
         jumps = np.where(gaps, np.nan, np.diff(levels))
@@ -192,16 +192,16 @@ class _Record:
         for at in np.flatnonzero(large).tolist():
             around = np.abs(jumps[max(at - _AROUND, 0) : at + _AROUND + 1])
             if abs(jumps[at]) > self._health.sudden * np.nanmedian(around):
-                yield Finding(at + 1, Kind.FLASH, f"the level jumps from {levels[at]:.0f} to {levels[at + 1]:.0f}")
+                yield Defect(at + 1, DefectKind.FLASH, f"the level jumps from {levels[at]:.0f} to {levels[at + 1]:.0f}")
 
-    def _uniformity(self, headers: list[Header]) -> Iterator[Finding]:
+    def _check_uniformity(self, headers: list[ImageHeader]) -> Iterator[Defect]:
         """Images unlike most, and lines of pixels that show nothing."""
         for header in headers[1:]:
             rows = self._headers[header]
-            yield Finding(rows[0], Kind.MIXED, f"{len(rows)} images are {header}; the first")
+            yield Defect(rows[0], DefectKind.MIXED, f"{len(rows)} images are {header}; the first")
         for name, lines in self._lines.items():
             for row, dead in lines.dead.items():
-                yield Finding(row, Kind.DEAD, f"{name} {', '.join(map(str, dead))}: nothing new since this frame")
+                yield Defect(row, DefectKind.DEAD, f"{name} {', '.join(map(str, dead))}: nothing new since this frame")
 
 
 class _Lines:

@@ -12,7 +12,6 @@ of them has a time of its own, or else images are 0.1 s apart, from 0, in order 
 
 import os
 import re
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,13 +22,13 @@ from jaxtyping import Float, Int
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.images import write_frame
 from tmapr.data.coordinates import ENU, UTM, from_degrees, from_utm, tangent_plane, to_degrees, utm_grid
-from tmapr.data.names import TIMES, entries, listing, names_a_place, ordered_images, places_of
-from tmapr.data.poses import Poses, wrapped
+from tmapr.data.names import TIMES, list_files, list_images, names_a_place, parse_places, scan
+from tmapr.data.poses import Poses, wrap_angles
 from tmapr.data.sequence import Sequence, from_files
-from tmapr.data.stamps import parse_stamps, written
-from tmapr.data.trajectory import KITTI, Table, columns_of, read_kitti, read_table, read_tum
+from tmapr.data.stamps import format_stamps, parse_stamps
+from tmapr.data.trajectory import KITTI, TextTable, count_columns, read_kitti, read_table, read_tum
 from tmapr.exceptions import InputError
-from tmapr.types import NANOSECONDS, CoordinateFrame
+from tmapr.types import NANOSECONDS, CoordinateFrame, Watch
 
 LIST = "frames.csv"
 
@@ -48,22 +47,22 @@ def read_folder(root: Path, name: str, frame: CoordinateFrame | None = None) -> 
     """The sequence in ROOT/NAME; without a frame, positions on Earth are relative to its own first one."""
     folder = root / name
     if os.path.lexists(folder / LIST):
-        return _listed(name, read_table(folder / LIST), frame)
-    files, stamps = ordered_images(folder)
+        return _read_list(name, read_table(folder / LIST), frame)
+    files, stamps = list_images(folder)
     if not files:
         raise InputError(f"{folder / LIST}: no such file; it must list stamp,file if the images are not in {folder}")
     if any(map(names_a_place, files)):
-        return _named(name, files, _assumed(files) if stamps is None else stamps, frame)
-    return from_files(name, CoordinateFrame(), files, _poses(folder, files, stamps))
+        return _read_names(name, files, _assume_stamps(files) if stamps is None else stamps, frame)
+    return from_files(name, CoordinateFrame(), files, _read_trajectory(folder, files, stamps))
 
 
-def write_folder(directory: Path, sequence: Sequence, watch: Callable[[range], Iterable[int]] = iter) -> None:
+def write_folder(directory: Path, sequence: Sequence, watch: Watch = iter) -> None:
     """Write a sequence as images/000000.png … and, last, `frames.csv`: what was cut short has none and is not read.
 
     Positions in a tangent plane are written as longitude and latitude and those in UTM with their zone, so that two
     sequences still share a frame when they are read; all others are x and y.
     """
-    if os.path.lexists(directory) and entries(directory):
+    if os.path.lexists(directory) and scan(directory):
         raise InputError(f"{directory}: is not empty; name a new folder, or remove what an earlier attempt left")
     if not len(sequence):
         raise InputError(f"{sequence.name}: holds no frame")
@@ -80,11 +79,11 @@ def write_folder(directory: Path, sequence: Sequence, watch: Callable[[range], I
         stamps[row] = frame.stamp
         poses[row, :2] = np.nan if frame.position is None else frame.position
         poses[row, 2] = np.nan if frame.heading is None else frame.heading
-    columns = [("stamp", *written(stamps)), ("file", *files), *_pose_columns(poses, sequence.frame)]
+    columns = [("stamp", *format_stamps(stamps)), ("file", *files), *_format_poses(poses, sequence.frame)]
     write_text(directory / LIST, "".join(f"{','.join(cells)}\n" for cells in zip(*columns, strict=True)))
 
 
-def _pose_columns(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) -> list[tuple[str, ...]]:
+def _format_poses(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) -> list[tuple[str, ...]]:
     """The columns that say anything: degrees to 0.1 µm, all other numbers so that they read back bit for bit."""
     names, values = ("x", "y", "heading"), poses
     if frame.kind == ENU:
@@ -99,16 +98,16 @@ def _pose_columns(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) 
     return [*said, ("zone", *[str(frame.zone)] * len(poses))] if frame.kind == UTM and said else said
 
 
-def _listed(name: str, table: Table, frame: CoordinateFrame | None) -> Sequence:
+def _read_list(name: str, table: TextTable, frame: CoordinateFrame | None) -> Sequence:
     if not table.lines:
         raise InputError(f"{table.path}: lists no frame")
     _refuse_columns(table)
     stamps = parse_stamps(table.columns["stamp"], table.where)
-    positions, placed = _positions(table, frame)
-    return from_files(name, placed, _files(table), Poses(stamps, positions, _headings(table)))
+    positions, placed = _read_positions(table, frame)
+    return from_files(name, placed, _find_files(table), Poses(stamps, positions, _read_headings(table)))
 
 
-def _refuse_columns(table: Table) -> None:
+def _refuse_columns(table: TextTable) -> None:
     header = set(table.columns)
     given = [header & {*pair} for pair in _PAIRS if header & {*pair}]
     wrong = not {"stamp", "file"} <= header or len(given) > 1 or any(len(pair) == 1 for pair in given)
@@ -123,13 +122,13 @@ def _refuse_columns(table: Table) -> None:
         raise InputError(f"{table.path}: has the columns {found}; needed are {needed}{hint}")
 
 
-def _files(table: Table) -> list[Path]:
+def _find_files(table: TextTable) -> list[Path]:
     """The images that a table names; each of their folders is listed once."""
     files = [table.path.parent / cell for cell in table.columns["file"]]
     present: dict[Path, set[str]] = {}
     for folder in {file.parent for file in files}:
         with suppress(InputError):
-            present[folder] = set(listing(folder))
+            present[folder] = set(list_files(folder))
     missing = [row for row, file in enumerate(files) if file.name not in present.get(file.parent, ())]
     if missing:
         count = f"; {len(missing)} of {len(files)} are missing" if len(missing) > 1 else ""
@@ -138,11 +137,13 @@ def _files(table: Table) -> list[Path]:
     return files
 
 
-def _positions(table: Table, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
+def _read_positions(
+    table: TextTable, frame: CoordinateFrame | None
+) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
     if "x" in table.columns:
         return table.pairs("x", "y"), CoordinateFrame()
     if "easting" in table.columns:
-        return _on_grid(table, frame)
+        return _read_utm(table, frame)
     degrees = table.degrees() if "lon" in table.columns else np.full((len(table.lines), 2), np.nan)
     fixes = degrees[~np.isnan(degrees[:, 0])].tolist()
     if not fixes:
@@ -151,7 +152,7 @@ def _positions(table: Table, frame: CoordinateFrame | None) -> tuple[Float[np.nd
     return from_degrees(degrees[:, 0], degrees[:, 1], plane), plane
 
 
-def _on_grid(table: Table, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
+def _read_utm(table: TextTable, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
     zones = table.columns.get("zone", [])
     if not zones or len(set(zones)) > 1 or not re.fullmatch(r"\d{1,2}[NS]", zones[0]):
         raise InputError(f"{table.path}: easting,northing need a column zone with one UTM zone, such as 52N")
@@ -163,35 +164,37 @@ def _on_grid(table: Table, frame: CoordinateFrame | None) -> tuple[Float[np.ndar
     return from_utm(places[:, 0], places[:, 1], zones[0], grid), grid
 
 
-def _headings(table: Table) -> Float[np.ndarray, " rows"]:
+def _read_headings(table: TextTable) -> Float[np.ndarray, " rows"]:
     if "heading" not in table.columns:
         return np.full(len(table.lines), np.nan)
     headings = table.numbers("heading")
     for row in np.flatnonzero(np.abs(headings) > _MAX_HEADING).tolist():
         raise InputError(f"{table.where(row)}: heading is {headings[row]:g}; it must be in radians, 0 = East")
-    return np.where(np.abs(headings) > np.pi, wrapped(headings), headings)
+    return np.where(np.abs(headings) > np.pi, wrap_angles(headings), headings)
 
 
-def _named(name: str, files: list[Path], stamps: Int[np.ndarray, " images"], frame: CoordinateFrame | None) -> Sequence:
-    places, headings, zone = places_of(files)
+def _read_names(
+    name: str, files: list[Path], stamps: Int[np.ndarray, " images"], frame: CoordinateFrame | None
+) -> Sequence:
+    places, headings, zone = parse_places(files)
     if zone is None:
         return from_files(name, CoordinateFrame(), files, Poses(stamps, places, headings))
     grid = frame or utm_grid(zone, *places[0])
     return from_files(name, grid, files, Poses(stamps, from_utm(places[:, 0], places[:, 1], zone, grid), headings))
 
 
-def _poses(folder: Path, files: list[Path], stamps: Int[np.ndarray, " images"] | None) -> Poses:
+def _read_trajectory(folder: Path, files: list[Path], stamps: Int[np.ndarray, " images"] | None) -> Poses:
     """What the trajectory beside the images says of each of them."""
-    paths = [folder / name for name in sorted(listing(folder)) if name in _TRAJECTORIES or name.endswith(".tum")]
+    paths = [folder / name for name in sorted(list_files(folder)) if name in _TRAJECTORIES or name.endswith(".tum")]
     if not paths:
         unknown = np.full((len(files), 2), np.nan)
-        return Poses(_assumed(files) if stamps is None else stamps, unknown, unknown[:, 0])
+        return Poses(_assume_stamps(files) if stamps is None else stamps, unknown, unknown[:, 0])
     path, *others = paths
     if others:
         raise InputError(f"{path}: there is {others[0].name} too; keep one trajectory in a folder")
     if stamps is None:
         raise InputError(f"{path}: not all images are named by their time; add {TIMES} with a stamp for each of them")
-    if columns_of(path) == len(KITTI):
+    if count_columns(path) == len(KITTI):
         positions, headings = read_kitti(path)
         if len(positions) != len(files):
             raise InputError(f"{path}: has {len(positions)} poses for {len(files)} images")
@@ -202,5 +205,5 @@ def _poses(folder: Path, files: list[Path], stamps: Int[np.ndarray, " images"] |
     return poses
 
 
-def _assumed(files: list[Path]) -> Int[np.ndarray, " images"]:
+def _assume_stamps(files: list[Path]) -> Int[np.ndarray, " images"]:
     return np.arange(len(files)) * _PERIOD

@@ -57,7 +57,7 @@ class Bag:
         """What was recorded; topics without a message are left out."""
         found: dict[tuple[str, str], int] = {}
         try:
-            with self._opened() as (reader, _):
+            with self._open() as (reader, _):
                 for connection in reader.connections:  # a topic in ROS 1 has one for each of its publishers
                     key = connection.topic, connection.msgtype
                     found[key] = found.get(key, 0) + connection.msgcount
@@ -69,7 +69,7 @@ class Bag:
         """Where each message of a topic lies, when it was recorded, and the message."""
         where, done = f"{self.path}, topic {topic.name}", 0
         try:
-            with self._opened() as (reader, deserialized):
+            with self._open() as (reader, deserialized):
                 wanted = [each for each in reader.connections if (each.topic, each.msgtype) == (topic.name, topic.kind)]
                 for _, received, raw in reader.messages(wanted):
                     message = deserialized(memoryview(raw), topic.kind)  # bytes would be copied
@@ -81,7 +81,7 @@ class Bag:
             raise InputError(f"{where}: {topic.count} messages are listed, {done} are there; {self._way_out}")
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, Callable[[memoryview, str], Message]]]:
+    def _open(self) -> Iterator[tuple[Any, Callable[[memoryview, str], Message]]]:
         """A reader, and what makes messages of its bytes."""
         try:
             from rosbags import rosbag1, rosbag2
@@ -90,10 +90,10 @@ class Bag:
         self._refuse_others()
         if self.path.suffix == ".bag" and self.path.is_file():
             with rosbag1.Reader(self.path) as reader:
-                yield reader, _definitions("ROS1_NOETIC").deserialize_ros1
+                yield reader, _load_definitions("ROS1_NOETIC").deserialize_ros1
         else:
             with rosbag2.Reader(self.path) as reader:
-                yield reader, _definitions("ROS2_HUMBLE").deserialize_cdr
+                yield reader, _load_definitions("ROS2_HUMBLE").deserialize_cdr
 
     def _refuse_others(self) -> None:
         path = self.path
@@ -106,7 +106,7 @@ class Bag:
         if path.is_file() and path.suffix not in _KINDS:
             raise InputError(f"{path}: is no bag; give a file that ends in {', '.join(_KINDS)} or a ROS 2 bag's folder")
         for database in path.glob("*.db3") if path.is_dir() else [path] if path.suffix == ".db3" else []:
-            _refuse_unfinished(database)
+            _refuse_journal(database)
 
     def _refusal(self, where: str, error: Exception) -> InputError:
         """Any error: damage surfaces as whatever the bag library's parsers stumble over, assertions among it."""
@@ -120,7 +120,7 @@ class Bag:
         return f"copy it again, or repair it with `{_REPAIRS.get(self.path.suffix, 'ros2 bag reindex')}`"
 
 
-def _refuse_unfinished(database: Path) -> None:
+def _refuse_journal(database: Path) -> None:
     """The bag library opens a database by its URI, and as if it were finished: what is in a journal would be lost."""
     if set("?#%") & set(str(database)):
         raise InputError(f"{database}: a database cannot be opened under a path with ?, # or %; rename it")
@@ -131,7 +131,7 @@ def _refuse_unfinished(database: Path) -> None:
 
 
 @cache
-def _definitions(release: str) -> Any:
+def _load_definitions(release: str) -> Any:
     """Those of our messages never changed within ROS 1 and ROS 2.
 
     A bag has its own, but a fault in that of any topic would close the bag. To compile one takes as long as to read
@@ -142,22 +142,22 @@ def _definitions(release: str) -> Any:
     return typesys.get_typestore(typesys.Stores[release])
 
 
-def stamp(message: Message, received: int) -> int:
+def read_stamp(message: Message, received: int) -> int:
     """The header's stamp; where a driver left that at zero, the time at which the message was recorded."""
     since = message.header.stamp
     return since.sec * NANOSECONDS + since.nanosec or received
 
 
-def _plain(message: Message, where: str) -> Callable[[], Counts]:
+def _open_raw(message: Message, where: str) -> Callable[[], Counts]:
     if message.encoding not in _DEPTHS:
         raise InputError(
             f"{where}: its encoding is {message.encoding!r}; read are {', '.join(_DEPTHS)}: record the raw counts,"
             " or convert them to mono16"
         )
-    return partial(_counts, message, where)
+    return partial(_view_pixels, message, where)
 
 
-def _compressed(message: Message, where: str) -> Callable[[], Counts]:
+def _open_image_file(message: Message, where: str) -> Callable[[], Counts]:
     kind = message.format.lower()
     if "compresseddepth" in kind or not any(known in kind for known in _COMPRESSIONS):
         raise InputError(
@@ -168,13 +168,13 @@ def _compressed(message: Message, where: str) -> Callable[[], Counts]:
 
 
 IMAGES: Mapping[str, Callable[[Message, str], Callable[[], Counts]]] = {
-    "sensor_msgs/msg/Image": _plain,
-    "sensor_msgs/msg/CompressedImage": _compressed,
+    "sensor_msgs/msg/Image": _open_raw,
+    "sensor_msgs/msg/CompressedImage": _open_image_file,
 }
 """By type of message: what gives an image's counts when it is asked."""
 
 
-def _counts(message: Message, where: str) -> Counts:
+def _view_pixels(message: Message, where: str) -> Counts:
     """The pixels without the padding of their rows: read-only, and not copied unless they must be."""
     depth = _DEPTHS[message.encoding]
     height, width, step, length = message.height, message.width, message.step, len(message.data)
@@ -189,7 +189,7 @@ def _counts(message: Message, where: str) -> Counts:
     return counts.byteswap() if message.is_bigendian and depth.itemsize > 1 else counts
 
 
-def _from_pose(pose: Message, where: str) -> Place:
+def _read_pose(pose: Message, where: str) -> Place:
     """Yaw as REP 103 has it, 0 = East and counter-clockwise; a quaternion of zeros, as many leave it, has none."""
     x, y, turn = pose.position.x, pose.position.y, pose.orientation
     if not (isfinite(x) and isfinite(y)):
@@ -201,7 +201,7 @@ def _from_pose(pose: Message, where: str) -> Place:
     return x, y, atan2(2 * (turn.w * turn.z + turn.x * turn.y), cosine)
 
 
-def fix(message: Message, where: str) -> Place | None:
+def read_fix(message: Message, where: str) -> Place | None:
     """Longitude and latitude, if the receiver had a fix."""
     longitude, latitude = message.longitude, message.latitude
     if message.status.status < _NO_FIX or not (isfinite(longitude) and isfinite(latitude)):
@@ -212,9 +212,9 @@ def fix(message: Message, where: str) -> Place | None:
 
 
 POSES: Mapping[str, Callable[[Message, str], Place]] = {
-    "nav_msgs/msg/Odometry": lambda message, where: _from_pose(message.pose.pose, where),
-    "geometry_msgs/msg/PoseStamped": lambda message, where: _from_pose(message.pose, where),
-    "geometry_msgs/msg/PoseWithCovarianceStamped": lambda message, where: _from_pose(message.pose.pose, where),
+    "nav_msgs/msg/Odometry": lambda message, where: _read_pose(message.pose.pose, where),
+    "geometry_msgs/msg/PoseStamped": lambda message, where: _read_pose(message.pose, where),
+    "geometry_msgs/msg/PoseWithCovarianceStamped": lambda message, where: _read_pose(message.pose.pose, where),
 }
 """By type of message: where it says that the robot is, in a frame of its own."""
 

@@ -19,9 +19,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tmapr.data.coordinates import ENU, from_degrees, tangent_plane, to_degrees
-from tmapr.data.poses import Poses, rotation_onto, track_direction, wrapped
+from tmapr.data.poses import NO_POSES, Poses, fit_rotation, track_direction, wrap_angles
 from tmapr.data.sequence import Sequence, from_files
-from tmapr.data.stereo import listed, nanoseconds, refuse_skew, split_name, write_images
+from tmapr.data.stamps import parse_nanoseconds
+from tmapr.data.stereo import list_names, refuse_skew, split_name, write_images
 from tmapr.data.trajectory import parse_number, read_text
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame
@@ -31,13 +32,13 @@ _FIX = ("longitude", "latitude", "altitude")
 
 def read_ms2(root: Path, name: str, frame: CoordinateFrame | None = None) -> Sequence:
     """Sequence SEQ/left or SEQ/right; without a frame, positions are relative to its own first fix."""
-    drive = _drive(root, name)
+    drive = _locate(root, name)
     if not drive.folder.is_dir():
         raise InputError(f"{drive.folder}: no such folder; data.root must be the folder that holds sync_data")
-    stamps = _stamps(drive.image_stamps)
+    stamps = _read_stamps(drive.image_stamps)
     _refuse_others(drive.images, ".png", len(stamps), f"{drive.image_stamps.name} has {len(stamps)} stamps")
     files = [drive.images / f"{row:06d}.png" for row in range(len(stamps))]
-    frame, poses = _poses(drive, stamps, frame)
+    frame, poses = _read_poses(drive, stamps, frame)
     return from_files(name, frame, files, poses)
 
 
@@ -47,28 +48,28 @@ def write_ms2(root: Path, name: str, sequence: Sequence) -> None:
     The GPS and odometry that the other camera's writing left are kept. Odometry is written if every frame has a
     position and a heading; otherwise reading finds the direction of travel.
     """
-    drive = _drive(root, name)
+    drive = _locate(root, name)
     if drive.images.exists():
         raise InputError(f"{drive.images}: exists already; remove it, or write to another folder")
-    if drive.odometry.exists() and len(listed(drive.odometry)) != len(sequence):
+    if drive.odometry.exists() and (poses := len(list_names(drive.odometry))) != len(sequence):
         raise InputError(
-            f"{drive.odometry}: has the poses of {len(listed(drive.odometry))} images, and {name} has {len(sequence)};"
+            f"{drive.odometry}: has the poses of {poses} images, and {name} has {len(sequence)};"
             " the left and the right camera take as many"
         )
     taken = write_images(sequence, ENU, lambda row, _: drive.images / f"{row:06d}.png")
     posed = np.isfinite(taken.positions).all(axis=1)
     if posed.any() and not drive.gps.exists():
         degrees = to_degrees(taken.positions[posed], sequence.frame)
-        _write_numbered(drive.fixes, [f"{lon!r}\n{lat!r}\n0.0\n" for lon, lat in degrees.tolist()])
+        _write_files(drive.fixes, [f"{lon!r}\n{lat!r}\n0.0\n" for lon, lat in degrees.tolist()])
         _write_stamps(drive.fix_stamps, taken.stamps[posed])
     if posed.all() and np.isfinite(taken.headings).all() and not drive.odometry.exists():
-        rows = _odometry(taken).tolist()
-        _write_numbered(drive.odometry, ["".join(f"{' '.join(map(repr, row))}\n" for row in pose) for pose in rows])
+        rows = _make_odometry(taken).tolist()
+        _write_files(drive.odometry, ["".join(f"{' '.join(map(repr, row))}\n" for row in pose) for pose in rows])
     _write_stamps(drive.image_stamps, taken.stamps)  # last: what was cut short is refused when it is read
 
 
 @dataclass(frozen=True, slots=True)
-class _Drive:
+class _CameraFiles:
     """Where the files of one sequence and camera lie."""
 
     folder: Path
@@ -96,26 +97,26 @@ class _Drive:
         return self.gps / "data_timestamp.txt"
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     return read_text(path).rstrip().splitlines()
 
 
-def _drive(root: Path, name: str) -> _Drive:
+def _locate(root: Path, name: str) -> _CameraFiles:
     sequence, side = split_name(name, "an MS2")
-    return _Drive(root / "sync_data" / sequence, side, root / "odom" / sequence / "thr")
+    return _CameraFiles(root / "sync_data" / sequence, side, root / "odom" / sequence / "thr")
 
 
-def _stamps(path: Path) -> Int[np.ndarray, " n"]:
+def _read_stamps(path: Path) -> Int[np.ndarray, " n"]:
     """In the order of the file: a camera's clock may repeat a stamp or step back, and that is for others to judge."""
-    lines = _lines(path)
+    lines = _read_lines(path)
     if not lines:
         raise InputError(f"{path}: lists no stamp")
-    return np.array([nanoseconds(line, f"{path}, line {row}") for row, line in enumerate(lines, start=1)])
+    return np.array([parse_nanoseconds(line, f"{path}, line {row}") for row, line in enumerate(lines, start=1)])
 
 
 def _refuse_others(folder: Path, suffix: str, count: int, known: str) -> None:
     """Files must be numbered from 0 without a gap and be as many as is known from elsewhere."""
-    found, expected = set(listed(folder)), {f"{row:06d}{suffix}" for row in range(count)}
+    found, expected = set(list_names(folder)), {f"{row:06d}{suffix}" for row in range(count)}
     if not found:
         raise InputError(f"{folder}: is empty; {known} for as many files *{suffix}")
     if found != expected:
@@ -124,30 +125,29 @@ def _refuse_others(folder: Path, suffix: str, count: int, known: str) -> None:
         raise InputError(f"{folder}: {name} {wrong}; {known} for {min(expected)} to {max(expected)}")
 
 
-def _poses(
-    drive: _Drive, stamps: Int[np.ndarray, " images"], frame: CoordinateFrame | None
+def _read_poses(
+    drive: _CameraFiles, stamps: Int[np.ndarray, " images"], frame: CoordinateFrame | None
 ) -> tuple[CoordinateFrame, Poses]:
     """The poses of the images, and what they are relative to."""
     if not drive.gps.exists():
-        nowhere = Poses(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0))
-        return frame or CoordinateFrame(), nowhere.at(stamps)
-    times = _stamps(drive.fix_stamps)
+        return frame or CoordinateFrame(), NO_POSES.at(stamps)
+    times = _read_stamps(drive.fix_stamps)
     _refuse_others(drive.fixes, ".txt", len(times), f"{drive.fix_stamps.name} has {len(times)} stamps")
-    degrees = np.array([_fix(drive.fixes / f"{row:06d}.txt") for row in range(len(times))])
+    degrees = np.array([_read_fix(drive.fixes / f"{row:06d}.txt") for row in range(len(times))])
     frame = frame or tangent_plane(*degrees[0].tolist())
     order = np.argsort(times, kind="stable")
     positions = from_degrees(degrees[order, 0], degrees[order, 1], frame)
     poses = Poses(times[order], positions, track_direction(positions)).at(stamps)
     if drive.odometry.exists():
         _refuse_others(drive.odometry, ".txt", len(stamps), f"{drive.images.name} has {len(stamps)} images")
-        odometry = np.array([_pose(drive.odometry / f"{row:06d}.txt") for row in range(len(stamps))])
-        poses = replace(poses, headings=_headings(odometry, poses))
+        odometry = np.array([_read_pose(drive.odometry / f"{row:06d}.txt") for row in range(len(stamps))])
+        poses = replace(poses, headings=_align_headings(odometry, poses))
     return frame, poses
 
 
-def _fix(path: Path) -> tuple[float, float]:
+def _read_fix(path: Path) -> tuple[float, float]:
     """Longitude and latitude in degrees."""
-    lines = _lines(path)
+    lines = _read_lines(path)
     if len(lines) < len(_FIX):
         raise InputError(f"{path}: has {len(lines)} lines; a fix has {', '.join(_FIX)}, one per line")
     cells = enumerate(zip(_FIX, lines, strict=False), start=1)
@@ -157,7 +157,7 @@ def _fix(path: Path) -> tuple[float, float]:
     return lon, lat
 
 
-def _pose(path: Path) -> Float[np.ndarray, "4 4"]:
+def _read_pose(path: Path) -> Float[np.ndarray, "4 4"]:
     words = read_text(path).split()
     if len(words) != 16:
         raise InputError(f"{path}: holds {len(words)} numbers; a 4×4 pose has 16")
@@ -166,22 +166,22 @@ def _pose(path: Path) -> Float[np.ndarray, "4 4"]:
     return pose
 
 
-def _headings(odometry: Float[np.ndarray, "n 4 4"], poses: Poses) -> Float[np.ndarray, " n"]:
+def _align_headings(odometry: Float[np.ndarray, "n 4 4"], poses: Poses) -> Float[np.ndarray, " n"]:
     """The odometry's headings in the frame of the positions; those of the track if there is nothing to fit to."""
     known = np.isfinite(poses.positions).all(axis=1)
-    angle = rotation_onto(_from_above(odometry[known, :3, 3]), poses.positions[known])
+    angle = fit_rotation(_from_above(odometry[known, :3, 3]), poses.positions[known])
     if angle is None:
         return poses.headings
     ahead, left = _from_above(odometry[:, :3, 2]).T
-    return wrapped(np.arctan2(left, ahead) + angle)
+    return wrap_angles(np.arctan2(left, ahead) + angle)
 
 
 def _from_above(vectors: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 2"]:
-    """Of vectors in the camera's axes: how far ahead and how far to the left."""
+    """How far vectors in the camera's axes reach ahead and to the left."""
     return np.stack([vectors[:, 2], -vectors[:, 0]], axis=-1)
 
 
-def _odometry(taken: Poses) -> Float[np.ndarray, "n 4 4"]:
+def _make_odometry(taken: Poses) -> Float[np.ndarray, "n 4 4"]:
     """Camera poses relative to the first; the inverse of `_from_above` for a camera that stays level."""
     start = taken.headings[0]
     to_first = np.array([[np.cos(start), np.sin(start)], [-np.sin(start), np.cos(start)]])
@@ -193,7 +193,7 @@ def _odometry(taken: Poses) -> Float[np.ndarray, "n 4 4"]:
     return poses
 
 
-def _write_numbered(folder: Path, texts: list[str]) -> None:
+def _write_files(folder: Path, texts: list[str]) -> None:
     folder.mkdir(parents=True)
     for row, text in enumerate(texts):
         (folder / f"{row:06d}.txt").write_text(text)

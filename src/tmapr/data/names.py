@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from tmapr.data.poses import wrapped
+from tmapr.data.poses import wrap_angles
 from tmapr.data.stamps import stamps_in_names
 from tmapr.data.trajectory import parse_number, read_stamps
 from tmapr.exceptions import InputError
@@ -23,13 +23,13 @@ _SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg")
 _EAST, _NORTH, _ZONE, _BAND, _AZIMUTH, _TIME = 1, 2, 3, 4, 9, 13
 
 
-def listing(folder: Path) -> list[str]:
+def list_files(folder: Path) -> list[str]:
     """The files in a folder but for hidden ones, by one look at it: over a network, a stat per image takes minutes."""
-    return [entry.name for entry in entries(folder) if entry.name[0] != "." and not entry.is_dir(follow_symlinks=False)]
+    return [entry.name for entry in scan(folder) if entry.name[0] != "." and not entry.is_dir(follow_symlinks=False)]
 
 
-def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Everything in a folder."""
+def scan(folder: Path) -> list[os.DirEntry[str]]:
+    """Everything in a folder, which is refused if it cannot be read."""
     try:
         with os.scandir(folder) as found:
             return list(found)
@@ -40,20 +40,20 @@ def entries(folder: Path) -> list[os.DirEntry[str]]:
         raise InputError(f"{folder}: is not a folder that can be read ({reason})") from None
 
 
-def ordered_images(folder: Path) -> tuple[list[Path], Int[np.ndarray, " images"] | None]:
+def list_images(folder: Path) -> tuple[list[Path], Int[np.ndarray, " images"] | None]:
     """A folder's images in order of names, numbers by their value, and their stamps if they have any.
 
     Stamps come from `times.txt`, a line for each image, or from the names: these are then in order of time.
     """
-    beside = listing(folder)
-    files = [folder / name for name in sorted(beside, key=_natural) if name.lower().endswith(_SUFFIXES)]
+    beside = list_files(folder)
+    files = [folder / name for name in sorted(beside, key=_natural_key) if name.lower().endswith(_SUFFIXES)]
     _refuse_twins(files)
     if TIMES in beside:
         stamps = read_stamps(folder / TIMES)
         if len(stamps) != len(files):
             raise InputError(f"{folder / TIMES}: has {len(stamps)} stamps for {len(files)} images")
         return files, stamps
-    found = _stamps(files)
+    found = _parse_stamps(files)
     if found is None:
         return files, None
     order = np.argsort(found)  # 1.25 comes before 1.5, although 25 comes after 5
@@ -65,20 +65,20 @@ def names_a_place(file: Path) -> bool:
     return file.name.startswith("@")
 
 
-def places_of(files: list[Path]) -> tuple[Float[np.ndarray, "images 2"], Float[np.ndarray, " images"], str | None]:
+def parse_places(files: list[Path]) -> tuple[Float[np.ndarray, "images 2"], Float[np.ndarray, " images"], str | None]:
     """Eastings and northings, headings (NaN: none) and the UTM zone, "52N" or "33S", that they all share."""
-    zones = [_zone(file) for file in files]
+    zones = [_parse_zone(file) for file in files]
     for file, zone in zip(files, zones, strict=True):
         if zone != zones[0]:
             raise InputError(f"{file}: is in UTM zone {zone}, {files[0].name} in {zones[0]}; keep one zone in a folder")
-    places = [[_number(file, _EAST, "easting"), _number(file, _NORTH, "northing")] for file in files]
-    azimuths = [_number(file, _AZIMUTH, "azimuth") if _fields(file)[_AZIMUTH] else np.nan for file in files]
-    return np.array(places), wrapped(np.radians(90.0 - np.array(azimuths))), zones[0]
+    places = [[_parse_field(file, _EAST, "easting"), _parse_field(file, _NORTH, "northing")] for file in files]
+    azimuths = [_parse_field(file, _AZIMUTH, "azimuth") if _split_name(file)[_AZIMUTH] else np.nan for file in files]
+    return np.array(places), wrap_angles(np.radians(90.0 - np.array(azimuths))), zones[0]
 
 
-def _stamps(files: list[Path]) -> Int[np.ndarray, " images"] | None:
+def _parse_stamps(files: list[Path]) -> Int[np.ndarray, " images"] | None:
     """The times in the names; None unless every name has one, and another one than the others."""
-    times = [_fields(file)[_TIME].replace("_", "T") if names_a_place(file) else file.stem for file in files]
+    times = [_split_name(file)[_TIME].replace("_", "T") if names_a_place(file) else file.stem for file in files]
     stamps = stamps_in_names(times, lambda row: str(files[row]))
     return stamps if stamps is not None and len(np.unique(stamps)) == len(stamps) else None
 
@@ -91,22 +91,22 @@ def _refuse_twins(files: list[Path]) -> None:
             raise InputError(f"{file}: there is {twin.name} too; keep one kind of image in a folder")
 
 
-def _natural(name: str) -> tuple[list[tuple[str, int]], str]:
+def _natural_key(name: str) -> tuple[list[tuple[str, int]], str]:
     """What to sort names by: pairs of a text and the number that follows it."""
     return [(text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name)], name
 
 
-def _fields(file: Path) -> list[str]:
+def _split_name(file: Path) -> list[str]:
     """Fields by their number, counted from 1, whether or not the name goes on so far."""
     fields = file.stem.split("@")
     return fields + [""] * (_TIME + 1 - len(fields))
 
 
-def _number(file: Path, field: int, what: str) -> float:
-    return parse_number(_fields(file)[field], what, str(file))
+def _parse_field(file: Path, field: int, what: str) -> float:
+    return parse_number(_split_name(file)[field], what, str(file))
 
 
-def _zone(file: Path) -> str | None:
-    number, band = _fields(file)[_ZONE].strip(), _fields(file)[_BAND].strip().upper()
+def _parse_zone(file: Path) -> str | None:
+    number, band = _split_name(file)[_ZONE].strip(), _split_name(file)[_BAND].strip().upper()
     # Bands run from C in the far South over the equator, where N begins, to X.
     return f"{int(number)}{'N' if band >= 'N' else 'S'}" if number.isdecimal() and band else None

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from tmapr.data.bag import Topics, read_bag
+from tmapr.data.bag import GUESSED, Topics, read_bag
 from tmapr.data.folder import read_folder
 from tmapr.data.ms2 import read_ms2
 from tmapr.data.sequence import Sequence
@@ -14,19 +14,18 @@ from tmapr.types import CoordinateFrame
 Layout = Literal["ms2", "sthereo", "folder", "bag"]
 _READERS = {"ms2": read_ms2, "sthereo": read_sthereo, "folder": read_folder}
 _BAGS = (".bag", ".mcap", ".db3")
-_ANY = Topics()
 
 
 def open_sequence(
-    layout: Layout, root: Path, name: str, frame: CoordinateFrame | None = None, topics: Topics = _ANY
+    layout: Layout, root: Path, name: str, frame: CoordinateFrame | None = None, topics: Topics = GUESSED
 ) -> Sequence:
     """The sequence of that name in a data set; without a frame, positions on Earth are relative to its own first."""
     if layout == "bag":
-        return read_bag(_bag(root / name), name, frame, topics)
+        return read_bag(_find_bag(root / name), name, frame, topics)
     return _READERS[layout](root, name, frame)
 
 
-def open_path(path: Path, topics: Topics = _ANY) -> Sequence:
+def open_path(path: Path, topics: Topics = GUESSED) -> Sequence:
     """The sequence in a folder or a bag, whichever layout it has; of a stereo data set, that of the left camera."""
     named = path if path.name not in ("", "..") else path.resolve()
     if named.suffix in _BAGS or (named / "metadata.yaml").exists():
@@ -38,7 +37,7 @@ def open_path(path: Path, topics: Topics = _ANY) -> Sequence:
     return read_folder(named.parent, named.name)
 
 
-def _bag(path: Path) -> Path:
+def _find_bag(path: Path) -> Path:
     """The bag of that name: a name need not tell its suffix."""
     found = [path, *(path.with_name(path.name + suffix) for suffix in _BAGS)]
     there = [candidate for candidate in found if candidate.exists()]

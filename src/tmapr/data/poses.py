@@ -53,8 +53,11 @@ class Poses:
         if headed.any():
             since, turned = times[headed], np.unwrap(self.headings[rows][headed])
             directed = _covered(since, asked, _bridged(since, path[headed], max_gap, standing), max_beyond)
-            headings = np.where(directed, wrapped(np.interp(asked, since, turned)), np.nan)
+            headings = np.where(directed, wrap_angles(np.interp(asked, since, turned)), np.nan)
         return Poses(stamps, np.where(usable[:, None], positions, np.nan), np.where(usable, headings, np.nan))
+
+
+NO_POSES = Poses(np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0))
 
 
 def _bridged(
@@ -78,12 +81,12 @@ def _covered(
     return np.where(ended, beyond <= max_beyond * NANOSECONDS, bridged[after] | (times[after] == asked))
 
 
-def wrapped(angles: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def wrap_angles(angles: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Angles in (−π, π]."""
     return np.pi - (np.pi - angles) % (2 * np.pi)
 
 
-def rotation_onto(
+def fit_rotation(
     source: Float[np.ndarray, "n 2"], target: Float[np.ndarray, "n 2"], least: float = 1.0
 ) -> float | None:
     """The angle by which the least-squares rigid fit turns `source` onto `target`.

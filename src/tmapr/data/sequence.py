@@ -39,11 +39,11 @@ class Sequence:
         rows = range(self.count)[part]
         if rows.step < 1:
             raise ValueError(f"time runs forward: a step must be positive, got {rows.step}")
-        passing = partial(_passing, self.start, rows)
+        passing = partial(_pass_over, self.start, rows)
         return replace(self, count=len(rows), start=passing)
 
 
-def _passing(start: Callable[[], Iterator[Frame]], rows: range) -> Iterator[Frame]:
+def _pass_over(start: Callable[[], Iterator[Frame]], rows: range) -> Iterator[Frame]:
     return islice(start(), rows.start, rows.stop, rows.step)
 
 
@@ -69,9 +69,9 @@ def from_arrays(
 
 def from_files(name: str, frame: CoordinateFrame, files: abc.Sequence[Path], poses: Poses) -> Sequence:
     """The sequence of image files, each taken at the stamp and the pose of the same row."""
-    image = partial(_image, files)
+    image = partial(_read_image, files)
     return from_arrays(name, frame, poses.stamps, image, poses.positions, poses.headings, files)
 
 
-def _image(files: abc.Sequence[Path], row: int) -> Counts:
+def _read_image(files: abc.Sequence[Path], row: int) -> Counts:
     return read_image(files[row])

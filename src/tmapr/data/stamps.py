@@ -35,12 +35,20 @@ class _Kind(StrEnum):
 
 def parse_stamp(text: str, where: str) -> int:
     """Nanoseconds since the epoch; `where` begins the refusal of what is no time. Digits beyond nine are rounded."""
-    return _read(text, where)[0]
+    return _parse(text, where)[0]
+
+
+def parse_nanoseconds(text: str, where: str) -> int:
+    """A stamp that can be nothing but integer nanoseconds, however small."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) < _BOUND):
+        raise InputError(f"{where}: {text[:40]!r} is not a stamp in integer nanoseconds")
+    return int(digits)
 
 
 def parse_stamps(texts: Sequence[str], where_of_row: Callable[[int], str]) -> Int[np.ndarray, " rows"]:
     """A whole column of stamps, which must all be written in one way."""
-    read = [_read(text, where_of_row(row)) for row, text in enumerate(texts)]
+    read = [_parse(text, where_of_row(row)) for row, text in enumerate(texts)]
     # Zero is as many nanoseconds as seconds.
     numbers = next((kind for stamp, kind in read if stamp != 0 and kind is not _Kind.ISO), _Kind.SECONDS)
     kinds = [numbers if stamp == 0 and kind is not _Kind.ISO else kind for stamp, kind in read]
@@ -59,10 +67,10 @@ def parse_stamps(texts: Sequence[str], where_of_row: Callable[[int], str]) -> In
     return stamps
 
 
-def written(stamps: Int[np.ndarray, " rows"]) -> list[str]:
+def format_stamps(stamps: Int[np.ndarray, " rows"]) -> list[str]:
     """Stamps as `parse_stamps` reads them back: integers, or seconds where those would be taken for something else."""
     integers = (np.abs(stamps) > _LATEST_SECONDS).all() and not 0 < _mean_step(stamps) < _SHORTEST_STEP
-    return [str(stamp) if integers else _in_seconds(stamp) for stamp in stamps.tolist()]
+    return [str(stamp) if integers else _format_seconds(stamp) for stamp in stamps.tolist()]
 
 
 def stamps_in_names(names: Sequence[str], where_of_row: Callable[[int], str]) -> Int[np.ndarray, " rows"] | None:
@@ -76,7 +84,7 @@ def stamps_in_names(names: Sequence[str], where_of_row: Callable[[int], str]) ->
 def is_stamp(name: str) -> bool:
     """Whether this can only be a stamp, and no number that counts something."""
     try:
-        stamp, kind = _read(name, name)
+        stamp, kind = _parse(name, name)
     except InputError:
         return False
     return kind is _Kind.ISO or "." in name or stamp >= _SINCE_1973
@@ -86,17 +94,17 @@ def _mean_step(stamps: Int[np.ndarray, " rows"]) -> float:
     return float(np.ptp(stamps) / max(len(stamps) - 1, 1)) if len(stamps) else 0.0
 
 
-def _in_seconds(stamp: int) -> str:
+def _format_seconds(stamp: int) -> str:
     whole, rest = divmod(abs(stamp), NANOSECONDS)
     return f"{'-' if stamp < 0 else ''}{whole}.{rest:09d}"
 
 
-def _read(text: str, where: str) -> tuple[int, _Kind]:
+def _parse(text: str, where: str) -> tuple[int, _Kind]:
     plain = text.strip().upper()
     if len(plain) <= _LONGEST_TEXT and _NUMBER.fullmatch(plain):
-        stamp, kind = _from_number(plain, where)
+        stamp, kind = _parse_number(plain, where)
     elif len(plain) <= _LONGEST_TEXT and (found := _MOMENT.fullmatch(plain)):
-        stamp, kind = _from_moment(found, where), _Kind.ISO
+        stamp, kind = _parse_moment(found, where), _Kind.ISO
     else:
         raise InputError(f"{where}: stamp {text[:40]!r} is neither seconds, nor nanoseconds, nor ISO-8601")
     if abs(stamp) >= _BOUND:
@@ -104,7 +112,7 @@ def _read(text: str, where: str) -> tuple[int, _Kind]:
     return stamp, kind
 
 
-def _from_number(plain: str, where: str) -> tuple[int, _Kind]:
+def _parse_number(plain: str, where: str) -> tuple[int, _Kind]:
     number = Decimal(plain)
     if _EXACT.abs(number) <= _LATEST_SECONDS:
         return int(_EXACT.to_integral_value(_EXACT.multiply(number, NANOSECONDS))), _Kind.SECONDS
@@ -115,7 +123,7 @@ def _from_number(plain: str, where: str) -> tuple[int, _Kind]:
     return int(plain), _Kind.NANOSECONDS
 
 
-def _from_moment(found: re.Match[str], where: str) -> int:
+def _parse_moment(found: re.Match[str], where: str) -> int:
     moment, fraction, zone = found.groups()
     try:
         since = datetime.fromisoformat(moment + (zone or "Z")) - _EPOCH

@@ -7,15 +7,14 @@ import numpy as np
 from jaxtyping import Float, UInt16
 
 from tmapr.artifacts.images import write_frame
-from tmapr.data.coordinates import described
-from tmapr.data.names import entries
+from tmapr.data.coordinates import describe
+from tmapr.data.names import scan
 from tmapr.data.poses import Poses
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.types import Frame
 
 SIDES = ("left", "right")
-_LATEST = 2**62  # ns, in the year 2116: the difference of two stamps fits into 64 bits too
 _MAX_SKEW = 0.01
 """How far the length of a direction in a pose file may be from 1: they are printed with few decimals."""
 
@@ -28,16 +27,16 @@ def write_images(sequence: Sequence, kind: str, path: Callable[[int, int], Path]
     for row, frame in enumerate(sequence):
         if frame.position is not None and sequence.frame.kind != kind:
             raise InputError(
-                f"{sequence.name}: positions are in {described(sequence.frame)}, this layout has kind {kind!r}"
+                f"{sequence.name}: positions are in {describe(sequence.frame)}, this layout has kind {kind!r}"
             )
-        write_frame(path(row, frame.stamp), _sixteen_bits(frame))
+        write_frame(path(row, frame.stamp), _read_counts(frame))
         stamps.append(frame.stamp)
         positions.append(np.full(2, np.nan) if frame.position is None else frame.position)
         headings.append(np.nan if frame.heading is None else frame.heading)
     return Poses(np.array(stamps), np.array(positions), np.array(headings))
 
 
-def _sixteen_bits(frame: Frame) -> UInt16[np.ndarray, "height width"]:
+def _read_counts(frame: Frame) -> UInt16[np.ndarray, "height width"]:
     image = frame.image()
     if image.dtype != np.uint16:
         raise InputError(f"{frame.sequence}: image {frame.index} holds {image.dtype}; this layout has 16-bit counts")
@@ -52,17 +51,9 @@ def split_name(name: str, layout: str) -> tuple[str, str]:
     return sequence, side
 
 
-def listed(folder: Path) -> list[str]:
+def list_names(folder: Path) -> list[str]:
     """The names in a folder, without hidden ones: file managers leave those. No file is opened or even looked at."""
-    return sorted(entry.name for entry in entries(folder) if not entry.name.startswith("."))
-
-
-def nanoseconds(text: str, where: str) -> int:
-    """A stamp that can be nothing but integer nanoseconds, however small."""
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) < _LATEST):
-        raise InputError(f"{where}: {text[:40]!r} is not a stamp in integer nanoseconds")
-    return int(digits)
+    return sorted(entry.name for entry in scan(folder) if not entry.name.startswith("."))
 
 
 def refuse_skew(direction: Float[np.ndarray, "3"], where: str) -> None:

@@ -18,10 +18,10 @@ import numpy as np
 from jaxtyping import Int
 
 from tmapr.data.coordinates import UTM, from_utm, utm_grid
-from tmapr.data.poses import Poses, wrapped
+from tmapr.data.poses import NO_POSES, Poses, wrap_angles
 from tmapr.data.sequence import Sequence, from_files
-from tmapr.data.stamps import parse_stamp
-from tmapr.data.stereo import listed, nanoseconds, refuse_skew, split_name, write_images
+from tmapr.data.stamps import parse_nanoseconds, parse_stamp
+from tmapr.data.stereo import list_names, refuse_skew, split_name, write_images
 from tmapr.data.trajectory import parse_number, read_text
 from tmapr.exceptions import InputError
 from tmapr.types import NANOSECONDS, CoordinateFrame
@@ -43,11 +43,11 @@ _EASTINGS, _NORTHINGS = (100_000, 900_000), (0, 10_000_000)
 def read_sthereo(root: Path, name: str, frame: CoordinateFrame | None = None) -> Sequence:
     """Sequence SEQ/left or SEQ/right; without a frame, positions count from the whole metres of its first pose."""
     sequence, side = split_name(name, "an STheReO")
-    table = _table(root / sequence)
-    files, stamps = _stamped(_images(root / sequence, side))
-    poses = Poses(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0))
+    table = _pose_file(root / sequence)
+    files, stamps = _list_images(_image_folder(root / sequence, side))
+    poses = NO_POSES
     if table.parent.exists():
-        frame, poses = _poses(table, frame)
+        frame, poses = _read_poses(table, frame)
     return from_files(name, frame or CoordinateFrame(), files, poses.at(stamps, standing=_STANDING))
 
 
@@ -57,47 +57,47 @@ def write_sthereo(root: Path, name: str, sequence: Sequence, every: int = 1) -> 
     The poses that the other camera's writing left are kept.
     """
     drive, side = split_name(name, "an STheReO")
-    folder, table = _images(root / drive, side), _table(root / drive)
+    folder, table = _image_folder(root / drive, side), _pose_file(root / drive)
     if folder.exists():
         raise InputError(f"{folder}: exists already; remove it, or write to another folder")
     if sequence.frame.kind == UTM and sequence.frame.zone != ZONE:
         raise InputError(f"{sequence.name}: positions are in UTM zone {sequence.frame.zone}; STheReO's is {ZONE}")
-    taken = write_images(sequence, UTM, lambda _, stamp: _new(folder / f"{stamp}.png"))
+    taken = write_images(sequence, UTM, lambda _, stamp: _require_new(folder / f"{stamp}.png"))
     posed = np.flatnonzero(np.isfinite(taken.positions).all(axis=1))
     if len(posed) and not table.exists():
         rows = np.union1d(posed[::every], posed[-1:])  # nothing is known of images after the last pose
         table.parent.mkdir(parents=True, exist_ok=True)
-        table.write_text("".join(_row(taken, row, sequence) for row in rows.tolist()))
+        table.write_text("".join(_format_pose(taken, row, sequence) for row in rows.tolist()))
 
 
-def _images(drive: Path, side: str) -> Path:
+def _image_folder(drive: Path, side: str) -> Path:
     return drive / "image" / f"stereo_thermal_14_{side}"
 
 
-def _table(drive: Path) -> Path:
+def _pose_file(drive: Path) -> Path:
     return drive / "pose" / "global_pose.csv"
 
 
-def _new(file: Path) -> Path:
+def _require_new(file: Path) -> Path:
     if file.exists():
         raise InputError(f"{file}: is there already; a second image with its stamp cannot be written")
     return file
 
 
-def _stamped(folder: Path) -> tuple[list[Path], Int[np.ndarray, " images"]]:
+def _list_images(folder: Path) -> tuple[list[Path], Int[np.ndarray, " images"]]:
     """The images in the order of their stamps."""
-    files = [folder / name for name in listed(folder)]
+    files = [folder / name for name in list_names(folder)]
     if not files:
         raise InputError(f"{folder}: is empty; it must hold images named NANOSECONDS.png")
     for file in files:
         if file.suffix != ".png" or not (file.stem.isdecimal() and len(file.stem) >= _DIGITS):
             raise InputError(f"{file}: is not named by its stamp, NANOSECONDS.png")
-    stamps = np.array([nanoseconds(file.stem, f"{file}") for file in files])
+    stamps = np.array([parse_nanoseconds(file.stem, f"{file}") for file in files])
     order = np.argsort(stamps, kind="stable")
     return [files[row] for row in order], stamps[order]
 
 
-def _poses(table: Path, frame: CoordinateFrame | None) -> tuple[CoordinateFrame, Poses]:
+def _read_poses(table: Path, frame: CoordinateFrame | None) -> tuple[CoordinateFrame, Poses]:
     """The poses of a table, and what they are relative to."""
     rows = [line.split(",") for line in read_text(table).rstrip().splitlines()]
     if not rows:
@@ -109,14 +109,14 @@ def _poses(table: Path, frame: CoordinateFrame | None) -> tuple[CoordinateFrame,
     for row, cells in enumerate(rows):
         if len(cells) not in (_EULER, _MATRIX) or len(cells) != len(rows[0]):
             raise InputError(f"{where(row)}: has {len(cells)} columns; all rows must have {_EULER}, or all {_MATRIX}")
-    parse = parse_stamp if len(rows[0]) == _EULER else nanoseconds
+    parse = parse_stamp if len(rows[0]) == _EULER else parse_nanoseconds
     stamps = np.array([parse(cells[0], where(row)) for row, cells in enumerate(rows)])
-    easting, northing, headings = np.array([_pose(cells[1:], where(row)) for row, cells in enumerate(rows)]).T
+    easting, northing, headings = np.array([_parse_pose(cells[1:], where(row)) for row, cells in enumerate(rows)]).T
     frame = frame or utm_grid(ZONE, float(easting[0]), float(northing[0]))
-    return frame, Poses(stamps, from_utm(easting, northing, ZONE, frame), wrapped(headings))
+    return frame, Poses(stamps, from_utm(easting, northing, ZONE, frame), wrap_angles(headings))
 
 
-def _pose(cells: list[str], where: str) -> tuple[float, float, float]:
+def _parse_pose(cells: list[str], where: str) -> tuple[float, float, float]:
     """Easting, northing and heading."""
     values = [parse_number(cell, f"column {column}", where) for column, cell in enumerate(cells, start=2)]
     if len(cells) == _EULER - 1:
@@ -129,7 +129,7 @@ def _pose(cells: list[str], where: str) -> tuple[float, float, float]:
     return easting, northing, heading
 
 
-def _row(taken: Poses, row: int, sequence: Sequence) -> str:
+def _format_pose(taken: Poses, row: int, sequence: Sequence) -> str:
     if np.isnan(taken.headings[row]):
         raise InputError(f"{sequence.name}: frame {row} has a position and no heading; a row of STheReO's has both")
     seconds, rest = divmod(int(taken.stamps[row]), NANOSECONDS)

@@ -28,7 +28,7 @@ _FARTHEST = 1e8  # metres: more than twice around the Earth
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """A file's cells by column; `lines` says where its rows stand."""
 
     path: Path
@@ -98,9 +98,9 @@ def read_kitti(path: Path) -> tuple[Float[np.ndarray, "poses 2"], Float[np.ndarr
     return np.column_stack([t[:, 2], -t[:, 0]]), np.arctan2(-R[:, 0, 2], R[:, 2, 2])
 
 
-def columns_of(path: Path) -> int:
+def count_columns(path: Path) -> int:
     """How many numbers stand in the first line of a trajectory: as many as TUM or KITTI has, or it is neither."""
-    return next((len(cells) for _, cells in _cells(path)), 0)
+    return next((len(cells) for _, cells in _split_lines(path)), 0)
 
 
 def read_stamps(path: Path) -> Int[np.ndarray, " rows"]:
@@ -116,7 +116,7 @@ def read_stamps(path: Path) -> Int[np.ndarray, " rows"]:
     return parse_stamps(table.columns[first], table.where)
 
 
-def read_table(path: Path, headless: Sequence[str] = ()) -> Table:
+def read_table(path: Path, headless: Sequence[str] = ()) -> TextTable:
     """A file with commas. `headless` are the names of the first columns of a file that begins without a header."""
     reader = csv.reader(io.StringIO(read_text(path)), strict=True, skipinitialspace=True)
     try:
@@ -129,11 +129,13 @@ def read_table(path: Path, headless: Sequence[str] = ()) -> Table:
     # Only a line without a digit is a header: a damaged number taken for one would shift all rows.
     if headless and rows and (re.search("[0-9]", "".join(first)) or not any(first)):
         rest = [""] * (len(first) - len(headless))
-        return as_table(path, [*headless[: len(first)], *rest], rows)
-    return as_table(path, [" ".join(name.lower().split()) for name in first], rows[1:])
+        return make_table(path, [*headless[: len(first)], *rest], rows)
+    return make_table(path, [" ".join(name.lower().split()) for name in first], rows[1:])
 
 
-def as_table(path: Path, header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]], unit: str = "line") -> Table:
+def make_table(
+    path: Path, header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]], unit: str = "line"
+) -> TextTable:
     """The table of these lines; a column without a name is left aside."""
     if twice := [name for name in header if name and header.count(name) > 1]:
         raise InputError(f"{path}: has the column {twice[0][:40]!r} twice")
@@ -141,7 +143,7 @@ def as_table(path: Path, header: Sequence[str], rows: Sequence[tuple[int, Sequen
         if len(cells) != len(header):
             raise InputError(f"{path}, {unit} {line}: has {len(cells)} cells, there must be {len(header)}")
     columns = {name: [cells[at] for _, cells in rows] for at, name in enumerate(header) if name}
-    return Table(path, columns, [line for line, _ in rows], unit)
+    return TextTable(path, columns, [line for line, _ in rows], unit)
 
 
 def read_text(path: Path) -> str:
@@ -170,14 +172,14 @@ def parse_number(text: str, what: str, where: str) -> float:
     return value
 
 
-def _cells(path: Path) -> list[tuple[int, list[str]]]:
+def _split_lines(path: Path) -> list[tuple[int, list[str]]]:
     """Each line's cells between spaces, without comments and empty lines."""
     lines = enumerate(read_text(path).split("\n"), start=1)
     return [(line, cells) for line, text in lines if (cells := text.partition("#")[0].split())]
 
 
-def _read_lines(path: Path, names: Sequence[str]) -> Table:
-    rows = _cells(path)
+def _read_lines(path: Path, names: Sequence[str]) -> TextTable:
+    rows = _split_lines(path)
     if not rows:
         raise InputError(f"{path}: holds no pose")
-    return as_table(path, names, rows)
+    return make_table(path, names, rows)

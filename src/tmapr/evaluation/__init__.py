@@ -1,1 +1,1 @@
-"""What a run is worth: errors, loops, consistency and how sure the difference between two runs is."""
+"""What estimates are worth: arrays and documents in, documents out; nothing is run or written here."""

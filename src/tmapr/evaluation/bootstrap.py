@@ -9,14 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 from scipy.special import stdtrit
+
+from tmapr.evaluation.trial import Queries
 
 Statistic = Callable[[Int64[np.ndarray, " count"]], float | None]
 """A number computed from the frames with these indices, or None where it is undefined."""
 
+_BLOCK = 50  # frames drawn together
+_RESAMPLES = 1000
+_DRAWN_AT_MOST = 1 << 24  # frames over all resamples: an eighth of a gigabyte
 _FEWEST_BLOCKS = 4
-_NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,15 @@ def block_resamples(
     return indices[:, :count]
 
 
-def fitting_block(count: int, block: int) -> int:
+def shorten_block(count: int, block: int) -> int:
     """A shorter block where there are fewer than four: with one, every resample would be the sequence itself."""
     return min(block, max(count // _FEWEST_BLOCKS, 1))
+
+
+def draw_frames(frames: int) -> Int64[np.ndarray, "resamples frames"]:
+    """Resamples of a sequence, as every interval in errors.json has them."""
+    resamples = min(_RESAMPLES, max(_DRAWN_AT_MOST // frames, 1))
+    return block_resamples(frames, shorten_block(frames, _BLOCK), resamples, np.random.default_rng(0))
 
 
 def interval(statistic: Statistic, resamples: Int64[np.ndarray, "resamples count"], level: float = 0.95) -> Interval:
@@ -70,22 +80,35 @@ def paired_difference(
     return interval(difference, resamples, level)
 
 
+def rmse_of(errors: Float[np.ndarray, " frames"]) -> Statistic:
+    """Root of the mean squared error of the drawn frames."""
+    squares = errors**2
+    return lambda frames: float(np.sqrt(squares[frames].mean()))
+
+
+def mean_of(errors: Float[np.ndarray, " frames"]) -> Statistic:
+    """Mean error of the drawn frames."""
+    return lambda frames: float(errors[frames].mean())
+
+
+def f1_of(queries: Queries, threshold: float) -> Statistic:
+    """F1 over opportunities of the drawn queries; None without an accepted one or without an opportunity."""
+    accepted = queries.accepted(threshold)
+    right = accepted & queries.correct
+
+    def f1(frames: Int64[np.ndarray, " count"]) -> float | None:
+        claimed, possible = accepted[frames].sum(), queries.opportunity[frames].sum()
+        return float(2 * right[frames].sum() / (claimed + possible)) if claimed and possible else None
+
+    return f1
+
+
 def mean_interval(values: Sequence[float]) -> Interval:
     """Student's t 95 % interval of the mean of at least two independent values."""
     if len(values) < 2:
         raise ValueError(f"the interval of a mean needs at least two values, got {len(values)}")
     half = stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values))
     return Interval(float(np.mean(values) - half), float(np.mean(values) + half))
-
-
-def wilson(successes: int, trials: int) -> Interval:
-    """Wilson's 95 % interval of a share of independent trials; unlike the normal one it is honest near 0 and 1."""
-    if not 0 <= successes <= trials or not trials:
-        raise ValueError(f"successes must lie between 0 and the trials, got {successes} of {trials}")
-    share, z2 = successes / trials, _NORMAL_95**2 / trials
-    half = np.sqrt(share * (1 - share) * z2 + z2**2 / 4) / (1 + z2)
-    center = (share + z2 / 2) / (1 + z2)
-    return Interval(float(center - half), float(center + half))
 
 
 def _percentiles(values: Sequence[float | None], level: float) -> Interval:

@@ -6,12 +6,11 @@ elsewhere than ahead, or a vehicle that reverses, differs from it without being 
 Frames without an estimate are left out by the caller: every array here holds one row per frame that has one.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from tmapr.data.poses import track_direction, wrapped
+from tmapr.artifacts.documents.runs import Consistency, ErrorSummary, HeadingSummary, InnovationSummary, Timing
+from tmapr.data.poses import track_direction, wrap_angles
 from tmapr.exceptions import InputError
 from tmapr.types import CHI2_95, NANOSECONDS
 
@@ -26,80 +25,38 @@ _LEAST_MOTION = 0.5  # metres around a frame: less has no direction
 _MILLISECONDS = 1000.0
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorSummary:
-    """Position error over a sequence, in metres."""
-
-    rmse: float
-    mean: float
-    median: float
-    p75: float
-    p95: float
-    p99: float
-    max: float
-
-    @classmethod
-    def of(cls, errors: Float[np.ndarray, " n"]) -> "ErrorSummary":
-        """Condense the errors of single frames."""
-        _refuse_unusable("errors", errors)
-        median, p75, p95, p99, largest = np.percentile(errors, [50, 75, 95, 99, 100]).tolist()
-        return cls(float(np.sqrt(np.mean(errors**2))), float(np.mean(errors)), median, p75, p95, p99, largest)
+def summarize_errors(errors: Float[np.ndarray, " n"]) -> ErrorSummary:
+    """Condense the position errors of single frames."""
+    _refuse_unusable("errors", errors)
+    median, p75, p95, p99, largest = np.percentile(errors, [50, 75, 95, 99, 100]).tolist()
+    rmse, mean = float(np.sqrt(np.mean(errors**2))), float(np.mean(errors))
+    return ErrorSummary(rmse=rmse, mean=mean, median=median, p75=p75, p95=p95, p99=p99, max=largest)
 
 
-@dataclass(frozen=True, slots=True)
-class HeadingSummary:
-    """Heading error over the frames that have both headings, in degrees."""
-
-    frames: int
-    rmse_deg: float
-    mean_deg: float
-    median_deg: float
-    p95_deg: float
-
-    @classmethod
-    def of(cls, errors: Float[np.ndarray, " n"]) -> "HeadingSummary":
-        """Condense errors given in radians."""
-        found = ErrorSummary.of(np.rad2deg(errors))
-        return cls(len(errors), found.rmse, found.mean, found.median, found.p95)
+def summarize_headings(errors: Float[np.ndarray, " n"]) -> HeadingSummary:
+    """Condense heading errors given in radians."""
+    degrees = np.rad2deg(errors)
+    summary = summarize_errors(degrees)
+    return HeadingSummary(
+        frames=len(errors),
+        rmse_deg=summary.rmse,
+        mean_deg=summary.mean,
+        median_deg=summary.median,
+        p95_deg=float(np.percentile(degrees, 95)),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Consistency:
-    """Normalised squared position error (NEES): an honest covariance gives a mean of 2 and covers .95."""
-
-    mean: float
-    coverage95: float
+def summarize_innovations(nis: Float[np.ndarray, " n"]) -> InnovationSummary:
+    """Condense the normalised squared innovations of single corrections."""
+    _refuse_unusable("nis", nis)
+    return InnovationSummary(mean=float(nis.mean()), inside95=float(np.mean(nis <= CHI2_95)), count=len(nis))
 
 
-@dataclass(frozen=True, slots=True)
-class InnovationSummary:
-    """Normalised squared innovations (NIS) of accepted corrections: 2 in the mean and .95 inside if honest."""
-
-    mean: float
-    inside95: float
-    count: int
-
-    @classmethod
-    def of(cls, nis: Float[np.ndarray, " n"]) -> "InnovationSummary":
-        """Condense those of single corrections."""
-        _refuse_unusable("nis", nis)
-        return cls(float(nis.mean()), float(np.mean(nis <= CHI2_95)), len(nis))
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """How long one stage takes, in milliseconds."""
-
-    p50: float
-    p95: float
-    max: float
-
-    @classmethod
-    def of(cls, durations: Float[np.ndarray, " n"]) -> "Timing":
-        """Condense durations given in seconds."""
-        _refuse_unusable("durations", durations)
-        p50, p95 = np.percentile(durations, [50, 95]) * _MILLISECONDS
-        return cls(float(p50), float(p95), float(durations.max() * _MILLISECONDS))
+def summarize_durations(durations: Float[np.ndarray, " n"]) -> Timing:
+    """Condense durations given in seconds."""
+    _refuse_unusable("durations", durations)
+    p50, p95 = np.percentile(durations, [50, 95]) * _MILLISECONDS
+    return Timing(p50=float(p50), p95=float(p95), max=float(durations.max() * _MILLISECONDS))
 
 
 def position_errors(estimated: Float[np.ndarray, "n 2"], truth: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
@@ -110,7 +67,7 @@ def position_errors(estimated: Float[np.ndarray, "n 2"], truth: Float[np.ndarray
 
 def heading_errors(estimated: Float[np.ndarray, " n"], truth: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Angle between each estimated heading and the true one, in [0, π]."""
-    return np.abs(wrapped(estimated - truth))
+    return np.abs(wrap_angles(estimated - truth))
 
 
 def true_headings(truth: Float[np.ndarray, "n 2"], known: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -136,10 +93,10 @@ def reference_speed(stamps: Int64[np.ndarray, " n"], positions: Float[np.ndarray
 
 def count_jumps(stamps: Int64[np.ndarray, " n"], positions: Float[np.ndarray, "n 2"], top_speed: float) -> int:
     """Consecutive pairs farther apart than a camera could move; `top_speed` is the reference's speed."""
-    return int(np.count_nonzero(jumps(stamps, positions, top_speed)))
+    return int(np.count_nonzero(find_jumps(stamps, positions, top_speed)))
 
 
-def jumps(
+def find_jumps(
     stamps: Int64[np.ndarray, " n"], positions: Float[np.ndarray, "n 2"], top_speed: float
 ) -> Bool[np.ndarray, " pairs"]:
     """Whether each step from one frame to the next is one."""
@@ -151,15 +108,13 @@ def jumps(
     return farther
 
 
-def consistency(errors: Float[np.ndarray, "n 2"], covariances: Float[np.ndarray, "n 2 2"]) -> Consistency:
+def measure_consistency(errors: Float[np.ndarray, "n 2"], covariances: Float[np.ndarray, "n 2 2"]) -> Consistency:
     """NEES of the position: its mean and the share of frames inside the stated 95 % ellipse."""
-    nees = squared_deviations(errors, covariances)
+    nees = compute_nees(errors, covariances)
     return Consistency(mean=float(nees.mean()), coverage95=float(np.mean(nees <= CHI2_95)))
 
 
-def squared_deviations(
-    errors: Float[np.ndarray, "n 2"], covariances: Float[np.ndarray, "n 2 2"]
-) -> Float[np.ndarray, " n"]:
+def compute_nees(errors: Float[np.ndarray, "n 2"], covariances: Float[np.ndarray, "n 2 2"]) -> Float[np.ndarray, " n"]:
     """NEES of every frame, eᵀP⁻¹e."""
     _refuse_unusable("errors", errors)
     indefinite = np.flatnonzero(~(np.linalg.eigvalsh(covariances)[:, 0] > 0))

@@ -6,31 +6,16 @@ its best candidate is *correct* if that one does, so a correct candidate implies
 is None.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float
+
+from tmapr.artifacts.documents.runs import LoopScores
 
 RADIUS = 10.0
 """Metres within which a reference shows the query's place."""
 
-SEPARATION = 120
-"""Frames of the same sequence that must lie between a query and a reference for a match to be a loop."""
-
 # 2¹⁶ distances fill a core's cache: larger chunks only add memory traffic.
 _DISTANCES_AT_ONCE = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class LoopScores:
-    """Decisions at one threshold: `recall` over opportunities, `decision_recall` over correct candidates."""
-
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    decision_recall: float | None
-    accepted: int
-    queries: int
 
 
 def score_loops(
@@ -58,12 +43,6 @@ def score_loops(
     )
 
 
-def recall_at_one(correct: Bool[np.ndarray, " n"], opportunity: Bool[np.ndarray, " n"]) -> float | None:
-    """Share of the opportunities whose best candidate is correct; `correct` is False without a candidate."""
-    _refuse_unfounded(correct, opportunity)
-    return _ratio(int(correct.sum()), int(opportunity.sum()))
-
-
 def correct_candidates(
     candidate_positions: Float[np.ndarray, "n 2"],
     query_positions: Float[np.ndarray, "n 2"],
@@ -77,29 +56,15 @@ def opportunities(
     query_positions: Float[np.ndarray, "n 2"],
     reference_positions: Float[np.ndarray, "refs 2"],
     radius: float = RADIUS,
-    *,
-    excluded: int | None = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Whether any reference lies within the radius of each query.
-
-    `excluded` is for a sequence that is its own reference: query i then ignores the references j with
-    |i − j| < `excluded`. Time is O(n·refs), memory bounded.
-    """
-    if excluded is not None and len(query_positions) != len(reference_positions):
-        raise ValueError(
-            f"a sequence that is its own reference has as many queries as references, got"
-            f" {len(query_positions)} and {len(reference_positions)}"
-        )
+    """Whether any reference lies within the radius of each query. Time is O(n·refs), memory bounded."""
     # A tree would be faster, but it rounds the comparison with the radius differently from
     # `correct_candidates`, and a candidate exactly on the radius would be correct without an opportunity.
     rows = max(1, _DISTANCES_AT_ONCE // max(1, len(reference_positions)))
     seen = np.zeros(len(query_positions), dtype=bool)
     for start in range(0, len(query_positions), rows):
         chunk = slice(start, start + rows)
-        near = _within(query_positions[chunk, None] - reference_positions, radius)
-        if excluded is not None:
-            near &= _apart(start, *near.shape) >= excluded
-        seen[chunk] = near.any(axis=1)
+        seen[chunk] = _within(query_positions[chunk, None] - reference_positions, radius).any(axis=1)
     return seen
 
 
@@ -109,19 +74,12 @@ def _within(difference: Float[np.ndarray, "*shape 2"], radius: float) -> Bool[np
     return inside
 
 
-def _apart(start: int, rows: int, refs: int) -> Int64[np.ndarray, "{rows} {refs}"]:
-    """Frames between the queries from `start` on and every reference."""
-    frames: Int64[np.ndarray, "{rows} {refs}"]
-    frames = np.abs(np.arange(start, start + rows)[:, None] - np.arange(refs))
-    return frames
-
-
 def _refuse_unfounded(correct: Bool[np.ndarray, " n"], opportunity: Bool[np.ndarray, " n"]) -> None:
     unfounded = np.flatnonzero(correct & ~opportunity)
     if len(unfounded):
         raise ValueError(
             f"query {unfounded[0]} has a correct candidate but no opportunity ({len(unfounded)} such);"
-            " both must use one radius and one exclusion"
+            " both must use one radius"
         )
 
 

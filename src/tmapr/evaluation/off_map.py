@@ -4,37 +4,17 @@ A frame is off the map where no reference lies within the radius that makes a ma
 counts as a detour from `SHORTEST` metres of driving on; shorter ones are a lane's width or a stop.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Bool, Float
 
+from tmapr.artifacts.documents.runs import Detours
 from tmapr.evaluation.errors import position_errors
 from tmapr.evaluation.loops import RADIUS, opportunities
 
 SHORTEST = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Detours:
-    """All stretches of a drive off the map, and how the system behaved there. Metres are driven ones."""
-
-    count: int
-    frames: int
-    metres: float
-    false_accepts: int
-    left_after: float | None
-    """Metres off the map until the status was no longer `localized`; of several detours the longest, None if never."""
-    back_after: float | None
-    """Metres on the map until it was `localized` and right again; of several the longest, None if never."""
-
-    @property
-    def false_share(self) -> float:
-        """Of the frames off the map."""
-        return self.false_accepts / self.frames
-
-
-def detours(
+def find_detours(
     truth: Float[np.ndarray, "n 2"],
     estimated: Float[np.ndarray, "n 2"],
     *,

@@ -67,7 +67,7 @@ class Fusion(Settings):
         if not (isfinite(deviation) and deviation > 0):
             raise ValueError(f"deviation must be positive and finite, got {deviation}")
         variances = np.repeat([deviation**2, self.initial_speed**2], 2)
-        return Belief(stamp, np.concatenate([_finite(position), np.zeros(2)]), np.diag(variances))
+        return Belief(stamp, np.concatenate([_require_finite(position), np.zeros(2)]), np.diag(variances))
 
     def predict(self, belief: Belief, stamp: int) -> Belief:
         """Move the belief to `stamp`; one at the belief's own stamp is returned as it is.
@@ -90,19 +90,19 @@ class Fusion(Settings):
         H = _OBSERVATION
         return Belief(stamp, unknown.mean, unknown.covariance + H.T @ covariance[:2, :2] @ H)
 
-    def normalised_innovation(self, belief: Belief, position: Float[np.ndarray, "2"], confidence: float) -> float:
+    def nis(self, belief: Belief, position: Float[np.ndarray, "2"], confidence: float) -> float:
         """NIS, νᵀS⁻¹ν, of a reference's position about to correct: 2 in the mean if the filter is honest."""
-        surprise = _finite(position) - belief.position
+        surprise = _require_finite(position) - belief.position
         spread = belief.covariance[:2, :2] + self._reference_variance(confidence) * np.eye(2)
         return float(surprise @ np.linalg.solve(spread, surprise))
 
     def correct_apr(self, belief: Belief, position: Float[np.ndarray, "2"]) -> Belief:
         """Correct with the pose head's position."""
-        return _corrected(belief, position, self.apr_variance)
+        return _correct(belief, position, self.apr_variance)
 
     def correct_reference(self, belief: Belief, position: Float[np.ndarray, "2"], confidence: float) -> Belief:
         """Correct with an accepted reference's position, eq. (9)."""
-        return _corrected(belief, position, self._reference_variance(confidence))
+        return _correct(belief, position, self._reference_variance(confidence))
 
     def _reference_variance(self, confidence: float) -> float:
         if not isfinite(confidence):
@@ -154,14 +154,14 @@ def _planar(axis: list[list[float]]) -> Float[np.ndarray, "4 4"]:
     return np.kron(np.array(axis), np.eye(2))
 
 
-def _corrected(belief: Belief, position: Float[np.ndarray, "2"], variance: float) -> Belief:
+def _correct(belief: Belief, position: Float[np.ndarray, "2"], variance: float) -> Belief:
     """The belief after a position measured with this variance per axis."""
     noise = variance * np.eye(2)
-    mean, covariance = kalman.correct(belief.mean, belief.covariance, _finite(position), _OBSERVATION, noise)
+    mean, covariance = kalman.correct(belief.mean, belief.covariance, _require_finite(position), _OBSERVATION, noise)
     return Belief(belief.stamp, mean, covariance)
 
 
-def _finite(position: Float[np.ndarray, "2"]) -> Float[np.ndarray, "2"]:
+def _require_finite(position: Float[np.ndarray, "2"]) -> Float[np.ndarray, "2"]:
     """The position itself; a NaN would stay in the belief for ever."""
     if not np.isfinite(position).all():
         raise ValueError(f"position must be finite, got {position}")

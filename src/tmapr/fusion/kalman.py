@@ -16,7 +16,7 @@ def predict(
     noise: Float[np.ndarray, "states states"],
 ) -> tuple[Float[np.ndarray, " states"], Float[np.ndarray, "states states"]]:
     """Mean and covariance after one step of the motion model."""
-    return transition @ mean, _symmetric(transition @ covariance @ transition.T + noise)
+    return transition @ mean, _symmetrise(transition @ covariance @ transition.T + noise)
 
 
 def correct(
@@ -31,10 +31,10 @@ def correct(
     L = cho_solve(cho_factor(H @ P @ H.T + R), H @ P).T
     # Joseph form: (I − LH)P alone cancels to zero once P exceeds R by sixteen digits, as after a long gap.
     kept = np.eye(len(mean)) - L @ H
-    return mean + L @ (measurement - H @ mean), _symmetric(kept @ P @ kept.T + L @ R @ L.T)
+    return mean + L @ (measurement - H @ mean), _symmetrise(kept @ P @ kept.T + L @ R @ L.T)
 
 
-def _symmetric(matrix: Float[np.ndarray, "states states"]) -> Float[np.ndarray, "states states"]:
+def _symmetrise(matrix: Float[np.ndarray, "states states"]) -> Float[np.ndarray, "states states"]:
     """The same matrix without the last-bit asymmetry that matrix products leave."""
     mirrored: Float[np.ndarray, "states states"] = matrix + matrix.T
     return mirrored / 2

@@ -11,7 +11,6 @@ log-odds, those of candidates before it that agree with it, and what it counts t
 since coincidence seldom hits a circle of two metres.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,7 +20,7 @@ from pydantic import Field, field_validator
 
 from tmapr.config import Settings
 from tmapr.gating.odds import Odds
-from tmapr.types import NANOSECONDS, Belief, Candidate, Percept, Reason, Verdict
+from tmapr.types import NANOSECONDS, Belief, Candidate, Percept, Reason, Recognition, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +95,7 @@ class Gating(Settings):
             raise ValueError("bounds must be x_min, y_min, x_max, y_max with min not above max")
         return bounds
 
-    def admit(
-        self,
-        percept: Percept,
-        belief: Belief,
-        history: History,
-        candidates: Sequence[Candidate],
-        leverage: float | None = None,
-    ) -> Percept:
+    def admit(self, percept: Percept, belief: Belief, history: History, recognition: Recognition) -> Percept:
         """The percept without its position if that lies absurdly far from the belief.
 
         A filter that takes such a position for a measurement is thrown there at hundreds of metres per second and calls
@@ -114,45 +106,38 @@ class Gating(Settings):
         """
         if percept.position is None:
             return percept
-        if self.apr == "familiar" and history.accepted and candidates and self._unlike(candidates[0], leverage):
+        first = recognition.first if self.apr == "familiar" and history.accepted else None
+        if first and self._judge_looks(first, recognition.leverage):
             return replace(percept, position=None)
         believable = _distance(percept.position, belief.position) <= self.max_apr_error + belief.semi_axis
         return percept if believable else replace(percept, position=None)
 
     def judge(
-        self,
-        candidates: Sequence[Candidate],
-        percept: Percept,
-        belief: Belief,
-        history: History,
-        leverage: float | None = None,
+        self, recognition: Recognition, percept: Percept, belief: Belief, history: History
     ) -> tuple[Candidate | None, Verdict]:
         """The first accepted candidate, or the best one with the reason for its rejection."""
-        if not candidates:
-            return None, Verdict(Reason.NO_CANDIDATE)
-        first = self._judge_one(candidates[0], percept, belief, history, leverage)
-        if first.accepted:
-            return candidates[0], first
-        for candidate in candidates[1:]:
-            verdict = self._judge_one(candidate, percept, belief, history, leverage)
+        rejections = []
+        for candidate in recognition.candidates:
+            verdict = self._judge_one(candidate, percept, belief, history, recognition.leverage)
             if verdict.accepted:
                 return candidate, verdict
-        return candidates[0], first
+            rejections.append(verdict)
+        return recognition.first, rejections[0] if rejections else Verdict(Reason.NO_CANDIDATE)
 
     def _judge_one(
         self, candidate: Candidate, percept: Percept, belief: Belief, history: History, leverage: float | None
     ) -> Verdict:
         here = Sighting(belief.stamp, candidate.position, percept.position)
-        beforehand = self._beforehand(candidate, belief, history, here) if self.odds else 0.0
-        unlike = self._unlike(candidate, leverage, beforehand)
+        prior = self._prior_odds(candidate, belief, history, here) if self.odds else 0.0
+        unlike = self._judge_looks(candidate, leverage, prior)
         return Verdict(unlike) if unlike else self._judge_motion(candidate, belief, history, here)
 
-    def _beforehand(self, candidate: Candidate, belief: Belief, history: History, here: Sighting) -> float:
+    def _prior_odds(self, candidate: Candidate, belief: Belief, history: History, here: Sighting) -> float:
         """Log-odds of a candidate's position before the frame is looked at.
 
         A camera that was on the map and is no longer recognised has probably left it, one that starts has not.
         """
-        carried = self._carried(history, here)
+        carried = self._carry_odds(history, here)
         if history.accepted and not self.remembers(history, belief.stamp):
             return carried - (self.return_odds - self.min_odds)
         return carried + (self.expected_odds if self._expected(candidate, belief, history) else 0.0)
@@ -163,16 +148,16 @@ class Gating(Settings):
             return False
         return _distance(candidate.position, belief.position) <= belief.semi_axis + self.expected_radius
 
-    def _carried(self, history: History, here: Sighting) -> float:
+    def _carry_odds(self, history: History, here: Sighting) -> float:
         """What candidates before this one that agree with it add: neighbouring frames err together, so not all."""
         return self.carried_odds * history.evidence if self._continues(history, here) else 0.0
 
-    def _unlike(self, candidate: Candidate, leverage: float | None, beforehand: float = 0.0) -> Reason | None:
-        """Why the frame does not look enough like the candidate, given the log-odds of its position beforehand."""
+    def _judge_looks(self, candidate: Candidate, leverage: float | None, prior: float = 0.0) -> Reason | None:
+        """Why the frame does not look enough like the candidate, given the prior log-odds of its position."""
         if self.odds:
             if not self._inside(candidate.position):
                 return Reason.OUT_OF_BOUNDS
-            return Reason.UNCONFIRMED if self.odds.of(candidate, leverage) + beforehand < self.min_odds else None
+            return Reason.UNCONFIRMED if self.odds.of(candidate, leverage) + prior < self.min_odds else None
         if leverage is not None and leverage > self.max_leverage:
             return Reason.UNFAMILIAR
         if candidate.similarity < self.min_similarity:
@@ -190,12 +175,12 @@ class Gating(Settings):
         innovation = _distance(candidate.position, estimate)
         closeness = min(max(1.0 - innovation / self.max_innovation, self.confidence_floor), 1.0)
         confidence = max(candidate.similarity, 0.0) * closeness
-        agreeing = self._agreeing(history, here)
+        agreeing = self._count_agreeing(history, here)
         if innovation > self.max_innovation + slack:
             if agreeing >= self.recovery and too_far is Reason.FAR_FROM_BELIEF:
                 return Verdict(Reason.RELOCALIZED, confidence, innovation)
             return Verdict(too_far, innovation=innovation)
-        if agreeing < self.recovery and not self._agree(here, self._unexpired(history.accepted, here.stamp)):
+        if agreeing < self.recovery and not self._agree(here, self._drop_stale(history.accepted, here.stamp)):
             return Verdict(Reason.JUMPS, innovation=innovation)
         return Verdict(Reason.ACCEPTED, confidence, innovation)
 
@@ -225,21 +210,21 @@ class Gating(Settings):
         return replace(
             history,
             dissent=here,
-            dissenters=self._agreeing(history, here) - (not dissents),
-            evidence=max(0.0, own + self._carried(history, here)),
+            dissenters=self._count_agreeing(history, here) - (not dissents),
+            evidence=max(0.0, own + self._carry_odds(history, here)),
         )
 
     def remembers(self, history: History, stamp: int) -> bool:
         """Whether a reference was accepted lately."""
-        return self._unexpired(history.accepted, stamp) is not None
+        return self._drop_stale(history.accepted, stamp) is not None
 
-    def _agreeing(self, history: History, here: Sighting) -> int:
+    def _count_agreeing(self, history: History, here: Sighting) -> int:
         """Candidates in a row, this one among them, that agree with one another and were not accepted before it."""
         return history.dissenters + 1 if self._continues(history, here) else 1
 
     def _continues(self, history: History, here: Sighting) -> bool:
         """Whether the row goes on with this candidate."""
-        dissent = self._unexpired(history.dissent, here.stamp)
+        dissent = self._drop_stale(history.dissent, here.stamp)
         return dissent is not None and self._agree(here, dissent)
 
     def _agree(self, here: Sighting, other: Sighting | None) -> bool:
@@ -255,7 +240,7 @@ class Gating(Settings):
             moved = min(moved, _distance(here.estimate, other.estimate))
         return _distance(here.position, other.position) <= self.max_jump + moved
 
-    def _unexpired(self, sighting: Sighting | None, stamp: int) -> Sighting | None:
+    def _drop_stale(self, sighting: Sighting | None, stamp: int) -> Sighting | None:
         return sighting if sighting and stamp - sighting.stamp <= self.expiry * NANOSECONDS else None
 
     def _inside(self, position: Float[np.ndarray, "2"]) -> bool:

@@ -22,7 +22,7 @@ class Quality(Settings):
     weight: float = Field(0.0, description="log-odds a unit")
 
     def of(self, value: float) -> float:
-        """Its log-odds."""
+        """Log-odds that a value adds."""
         return self.weight * (value - self.centre)
 
 

@@ -1,1 +1,1 @@
-"""The paper's latency protocol: what is timed, on what work, with which eyes, on which machine."""
+"""The paper's latency protocol: what is timed, on what work, by which perceiver, on which machine."""

@@ -1,22 +1,24 @@
 """`tmapr bench` as calls: what is timed, from a run folder or made up, and the JSON that comes of it."""
 
+import os
+import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
+from tmapr.artifacts.documents.latency import Latency, Precision, UpdateLatency
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import load_settings
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, open_data
-from tmapr.latency.eyes import Eyes, Precision, open_eyes
-from tmapr.latency.machine import blas_threads, cores, processor, versions
+from tmapr.latency.perceiver import TimedPerceiver, open_timed_perceiver
 from tmapr.latency.protocol import (
     UPDATES,
     WARM_UPS,
-    Growth,
     Stopwatch,
+    compare_thirds,
     time_cycle,
     time_localization,
     time_place_inference,
@@ -26,11 +28,11 @@ from tmapr.latency.protocol import (
 from tmapr.latency.workload import (
     MADE_UP,
     Workload,
-    expecting,
-    made_up_frames,
-    made_up_map,
-    recorded_frames,
-    revisits,
+    answer_with,
+    invent_frames,
+    invent_map,
+    read_frames,
+    revisit,
 )
 from tmapr.system import Map, resume
 
@@ -38,21 +40,23 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class Benchmark:
     """What is timed; `images` says what its frames are."""
 
-    eyes: Eyes
+    timed: TimedPerceiver
     work: Workload
     images: str
 
 
-def made_up(settings: Experiment, eyes: Eyes, references: int, frames: int) -> Subject:
+def invent_benchmark(settings: Experiment, timed: TimedPerceiver, references: int, frames: int) -> Benchmark:
     """That perceiver on made-up images and a made-up map."""
-    environment = made_up_map(settings.system, references, eyes.perceiver.dimension)
-    return _with_made_up_frames(settings, eyes, environment, frames, MADE_UP)
+    environment = invent_map(settings.system, references, timed.perceiver.dimension)
+    return _assemble_with_invented_frames(settings, timed, environment, frames, MADE_UP)
 
 
-def of_run(path: Path, device: str, precision: Precision | None, frames: int, overrides: list[str]) -> Subject:
+def load_benchmark(
+    path: Path, device: str, precision: Precision | None, frames: int, overrides: list[str]
+) -> Benchmark:
     """A run folder's own perceiver, map and settings, and frames of its first test sequence if they are there."""
     folder = RunFolder(path)
     if not folder.map.exists():
@@ -60,38 +64,40 @@ def of_run(path: Path, device: str, precision: Precision | None, frames: int, ov
     settings = load_settings(Experiment, folder.experiment, overrides).with_head(folder)
     environment = Map.load(folder.map, settings.system)
     settings.perception.refuse_others(str(folder.map), environment.origin)
-    eyes = open_eyes(settings.perception, device, precision)
+    timed = open_timed_perceiver(settings.perception, device, precision)
     if folder.state.exists():
         learned = resume(settings.system, environment, folder.state).classifier
         environment = replace(environment, initial=learned.arrays())
-    return _with_frames(settings, eyes, environment, frames)
+    return _assemble(settings, timed, environment, frames)
 
 
-def _with_frames(settings: Experiment, eyes: Eyes, environment: Map, frames: int) -> Subject:
+def _assemble(settings: Experiment, timed: TimedPerceiver, environment: Map, frames: int) -> Benchmark:
     data = settings.data
     if not data.test:
-        return _with_made_up_frames(settings, eyes, environment, frames, f"{MADE_UP} (no test sequence)")
+        return _assemble_with_invented_frames(settings, timed, environment, frames, f"{MADE_UP} (no test sequence)")
     try:
         sequence = open_data(data, data.test[0], environment.frame)
     except InputError as error:  # a run folder may have been copied here without its data
-        return _with_made_up_frames(settings, eyes, environment, frames, f"{MADE_UP} ({error})")
+        return _assemble_with_invented_frames(settings, timed, environment, frames, f"{MADE_UP} ({error})")
     image, size = settings.perception.image, settings.perception.size
-    shown = recorded_frames(iter(sequence), WARM_UPS + frames, image, size)
-    work = Workload(settings.system, environment, eyes.stream, image, size, shown)
-    return Subject(eyes, work, f"recorded, {data.test[0]}")
+    shown = read_frames(iter(sequence), WARM_UPS + frames, image, size)
+    work = Workload(settings.system, environment, timed.stream, image, size, shown)
+    return Benchmark(timed, work, f"recorded, {data.test[0]}")
 
 
-def _with_made_up_frames(settings: Experiment, eyes: Eyes, environment: Map, frames: int, images: str) -> Subject:
-    percepts = [percept for percept, _ in islice(revisits(environment.memory), WARM_UPS + frames)]
-    shown = made_up_frames([percept.stamp for percept in percepts])
+def _assemble_with_invented_frames(
+    settings: Experiment, timed: TimedPerceiver, environment: Map, frames: int, images: str
+) -> Benchmark:
+    percepts = [percept for percept, _ in islice(revisit(environment.memory), WARM_UPS + frames)]
+    shown = invent_frames([percept.stamp for percept in percepts])
     image, size = settings.perception.image, settings.perception.size
-    work = Workload(settings.system, environment, lambda: expecting(percepts, eyes.stream()), image, size, shown)
-    return Subject(eyes, work, images)
+    work = Workload(settings.system, environment, lambda: answer_with(percepts, timed.stream()), image, size, shown)
+    return Benchmark(timed, work, images)
 
 
-def measure(subject: Subject, updates: int, tell: Tell) -> dict[str, Any]:
+def measure(benchmark: Benchmark, updates: int, tell: Tell) -> Latency:
     """Run the protocol; what `tmapr bench` prints as JSON."""
-    work, watch = subject.work, Stopwatch(settle=subject.eyes.settle)
+    timed, work, watch = benchmark.timed, benchmark.work, Stopwatch(settle=benchmark.timed.settle)
     tell(f"{len(work.frames)} frames stage by stage, {WARM_UPS} of them to warm up")
     time_stages(work, watch)
     tell(f"{len(work.frames)} frames from image to estimate, and again with an update after each")
@@ -100,39 +106,65 @@ def measure(subject: Subject, updates: int, tell: Tell) -> dict[str, Any]:
     tell(f"{updates} place inferences and {updates} updates")
     time_place_inference(work, updates, watch)
     time_updates(work, updates, watch)
-    stages = {stage: asdict(latency) for stage, latency in watch.latencies().items()}
-    growth = asdict(Growth.of(watch.seconds(UPDATES)))
-    return {
-        **_described(subject),
-        "accepted": sum(estimate.verdict.accepted for estimate in estimates[WARM_UPS:]),
-        "updates": {"count": updates, **stages.pop(UPDATES), **growth},
-        "stages": stages,
-    }
+    stages, classifier = watch.latencies(), work.environment.classifier()
+    thirds, ratio = compare_thirds(watch.seconds(UPDATES))
+    return Latency(
+        device=timed.device,
+        accelerator=timed.accelerator,
+        processor=find_processor(),
+        cores=count_cores(),
+        threads=count_blas_threads(),
+        encoder_threads=timed.threads,
+        precision=timed.precision,
+        encoder=timed.encoder,
+        runtime=timed.runtime,
+        weights=timed.weights,
+        pose_head=timed.perceiver.card.apr is not None,
+        versions=list_versions(),
+        warmups=WARM_UPS,
+        frames=len(work.frames) - WARM_UPS,
+        images=benchmark.images,
+        size=work.size,
+        references=len(work.environment.memory),
+        places=len(classifier.grid),
+        descriptor=classifier.dimension,
+        lift=classifier.ridge.dim,
+        extensions=work.system.places.use,
+        accepted=sum(estimate.verdict.accepted for estimate in estimates[WARM_UPS:]),
+        updates=UpdateLatency(**dict(stages.pop(UPDATES)), count=updates, thirds_ms=thirds, ratio=ratio),
+        stages=stages,
+    )
 
 
-def _described(subject: Subject) -> dict[str, Any]:
-    eyes, work = subject.eyes, subject.work
-    classifier = work.environment.classifier()
-    return {
-        "device": eyes.device,
-        "accelerator": eyes.accelerator,
-        "processor": processor(),
-        "cores": cores(),
-        "threads": blas_threads(),
-        "encoder_threads": eyes.threads,
-        "precision": eyes.precision,
-        "encoder": eyes.encoder,
-        "runtime": eyes.runtime,
-        "weights": eyes.weights,
-        "pose_head": eyes.perceiver.card.apr is not None,
-        "versions": versions(),
-        "warmups": WARM_UPS,
-        "frames": len(work.frames) - WARM_UPS,
-        "images": subject.images,
-        "size": list(work.size),
-        "references": len(work.environment.memory),
-        "places": len(classifier.grid),
-        "descriptor": classifier.dimension,
-        "lift": classifier.ridge.dim,
-        "extensions": list(work.system.places.use),
-    }
+_COMPUTING = ("tmapr", "numpy", "scipy", "numba", "opencv-python-headless", "onnxruntime", "torch")
+_BLAS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def find_processor() -> str:
+    """The processor's name as the system tells it."""
+    table = Path("/proc/cpuinfo")
+    lines = table.read_text(encoding="utf-8", errors="replace").splitlines() if table.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def count_cores() -> int:
+    """The cores that are there for this program, as far as the system counts them."""
+    return os.cpu_count() or 1
+
+
+def count_blas_threads() -> int:
+    """Threads of a matrix product; OpenBLAS reads the first of these that is set, and takes all cores otherwise."""
+    given = [os.environ.get(name, "") for name in _BLAS]
+    return next((int(number) for number in given if number.isdecimal() and int(number)), count_cores())
+
+
+def list_versions() -> dict[str, str]:
+    """The versions of Python and of every package that computes, where it is installed."""
+    found = {"python": platform.python_version()}
+    for name in _COMPUTING:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -7,14 +7,14 @@ again as a whole and not added up: a sum of parts leaves out what lies between t
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
 
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.latency.workload import Workload, revisits
+from tmapr.artifacts.documents.latency import StageLatency
+from tmapr.latency.workload import Workload, revisit
 from tmapr.places.classifier import Classifier
 from tmapr.track import Tracker
 from tmapr.types import Estimate
@@ -27,35 +27,18 @@ _MILLISECONDS = 1000.0
 _PARTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """How long one stage takes, in milliseconds, and how often a second it could."""
-
-    mean_ms: float
-    p95_ms: float
-    hz: float
-
-    @classmethod
-    def of(cls, seconds: Float[np.ndarray, " turns"]) -> "Latency":
-        """Condense the turns of a stage."""
-        mean, p95 = float(seconds.mean()), float(np.percentile(seconds, 95))
-        return cls(_MILLISECONDS * mean, _MILLISECONDS * p95, 1.0 / mean)
+def summarize_turns(seconds: Float[np.ndarray, " turns"]) -> StageLatency:
+    """Condense the turns of a stage."""
+    mean, p95 = float(seconds.mean()), float(np.percentile(seconds, 95))
+    return StageLatency(mean_ms=_MILLISECONDS * mean, p95_ms=_MILLISECONDS * p95, hz=1.0 / mean)
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """The mean over the first, middle and last third of a stream, in milliseconds; the ratio is last to first."""
-
-    thirds_ms: tuple[float, float, float]
-    ratio: float
-
-    @classmethod
-    def of(cls, seconds: Float[np.ndarray, " turns"]) -> "Growth":
-        """Whether later turns take longer than earlier ones."""
-        if len(seconds) < _PARTS:
-            raise ValueError(f"thirds of {len(seconds)} turns do not exist; {_PARTS} are the least")
-        first, middle, last = (_MILLISECONDS * float(part.mean()) for part in np.array_split(seconds, _PARTS))
-        return cls((first, middle, last), last / first)
+def compare_thirds(seconds: Float[np.ndarray, " turns"]) -> tuple[tuple[float, float, float], float]:
+    """Whether later turns take longer: the means of first, middle and last third in ms, and last to first."""
+    if len(seconds) < _PARTS:
+        raise ValueError(f"thirds of {len(seconds)} turns do not exist; {_PARTS} are the least")
+    first, middle, last = (_MILLISECONDS * float(part.mean()) for part in np.array_split(seconds, _PARTS))
+    return (first, middle, last), last / first
 
 
 def _nothing() -> None:
@@ -86,9 +69,9 @@ class Stopwatch:
             raise ValueError(f"{stage} had {len(self._turns[stage])} turns, and {WARM_UPS} warm-ups do not count")
         return np.array(counted)
 
-    def latencies(self) -> dict[str, Latency]:
+    def latencies(self) -> dict[str, StageLatency]:
         """Every stage that was timed, in the order of its first turn."""
-        return {stage: Latency.of(self.seconds(stage)) for stage in self._turns}
+        return {stage: summarize_turns(self.seconds(stage)) for stage in self._turns}
 
 
 def time_stages(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
@@ -106,9 +89,9 @@ def time_stages(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
             with watch.timing("places"):
                 scores = classifier.predict(percept.descriptor)
         with watch.timing("search"):
-            found = retrieval.search(memory, percept.descriptor, scores, classifier.neighbourhood)
+            recognition = retrieval.search(memory, percept.descriptor, scores, classifier.neighbourhood)
         with watch.timing("gates_filter"):
-            estimate = tracker.advance(percept, found, scores.leverage if scores else None)
+            estimate = tracker.advance(percept, recognition)
         with watch.timing("update"):
             classifier.learn(percept.descriptor, estimate.position)
         estimates.append(estimate)
@@ -139,7 +122,7 @@ def time_cycle(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
 def time_place_inference(work: Workload, count: int, watch: Stopwatch) -> None:
     """Place scores alone, from descriptor after descriptor."""
     classifier = work.environment.classifier()
-    for percept, _ in islice(revisits(work.environment.memory), WARM_UPS + count):
+    for percept, _ in islice(revisit(work.environment.memory), WARM_UPS + count):
         with watch.timing("place_inference"):
             classifier.predict(percept.descriptor)
 
@@ -147,7 +130,7 @@ def time_place_inference(work: Workload, count: int, watch: Stopwatch) -> None:
 def time_updates(work: Workload, count: int, watch: Stopwatch) -> Classifier:
     """One-sample updates alone, each with another descriptor, place after place, lap after lap."""
     classifier = work.environment.classifier()
-    for percept, position in islice(revisits(work.environment.memory), WARM_UPS + count):
+    for percept, position in islice(revisit(work.environment.memory), WARM_UPS + count):
         with watch.timing(UPDATES):
             classifier.learn(percept.descriptor, position)
     return classifier

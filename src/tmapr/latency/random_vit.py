@@ -20,7 +20,7 @@ _APR = AprShape(channels=768)
 _SEED = 0
 
 
-def random_vit() -> VisionTransformer:
+def make_random_vit() -> VisionTransformer:
     """A ViT-B/14; no weight is zero, and all have the size that trained ones have."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(_SEED)
@@ -30,11 +30,11 @@ def random_vit() -> VisionTransformer:
     return vit
 
 
-def random_perceiver(settings: Perception, device: str) -> Perceiver:
+def make_random_perceiver(settings: Perception, device: str) -> Perceiver:
     """The whole perceiver there; the settings say how large pictures are and how they are prepared."""
     salad, apr = Salad(**_SALAD.model_dump()), AprHead(**_APR.model_dump(exclude={"center", "scale"}))
     given = Input(mean=CLIP[0], std=CLIP[1], size=settings.size)
-    network = Network(random_vit().fixed_to(*settings.size), Joined([salad], (1.0,)), apr, given)
+    network = Network(make_random_vit().fix_size(*settings.size), Joined([salad], (1.0,)), apr, given)
     card = Card(
         encoder=SHAPE,
         input=given,

@@ -18,7 +18,7 @@ from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer, Perceive
 from tmapr.perception.image import Image
 from tmapr.retrieval.memory import Memory
-from tmapr.simulation.percepts import CONDITIONS, World
+from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map
 from tmapr.types import NANOSECONDS, Fault, Frame, Percept
@@ -52,18 +52,18 @@ class Workload:
         return build(self.system, self.environment, perceive=self.stream())
 
 
-def made_up_map(system: System, references: int, width: int) -> Map:
+def invent_map(system: System, references: int, width: int) -> Map:
     """A drive around a block with a reference every two metres, in descriptors of that width."""
     rng = np.random.default_rng(1)
     length = _SPACING * references
     way = drive(block_loop(0.3 * length, 0.2 * length), _SPEED, rng)
     truth, stamps = way.positions[:references], way.stamps[:references]
-    features = World.seeded(1, _FEATURES).descriptors(truth, CONDITIONS["noon"], rng)
+    features = DescriptorField.from_seed(1, _FEATURES).descriptors(truth, CONDITIONS["noon"], rng)
     spread = rng.normal(size=(_FEATURES, width))
     return make_map(system, Recording.from_arrays("street", stamps, features @ spread, truth=truth))
 
 
-def revisits(memory: Memory) -> Iterator[Visit]:
+def revisit(memory: Memory) -> Iterator[Visit]:
     """The reference drive again, lap after lap; every descriptor and every pose has noise of its own."""
     rng = np.random.default_rng(2)
     order, width = np.argsort(memory.frames), memory.descriptors.shape[1]
@@ -76,14 +76,14 @@ def revisits(memory: Memory) -> Iterator[Visit]:
         yield Percept(stamp, noisy / np.linalg.norm(noisy), pose, 0.0), memory.positions[row]
 
 
-def made_up_frames(stamps: Sequence[int]) -> tuple[Frame, ...]:
-    """Made-up images at these times."""
-    images = cycle(map(_held, made_up_images(min(len(stamps), KEPT))))
+def invent_frames(stamps: Sequence[int]) -> tuple[Frame, ...]:
+    """Frames with made-up images, at these times."""
+    images = cycle(map(_hold, invent_images(min(len(stamps), KEPT))))
     return tuple(Frame("made up", index, stamp, next(images)) for index, stamp in enumerate(stamps))
 
 
-def expecting(percepts: Sequence[Percept], perceive: Perceive) -> Perceive:
-    """Perceives a frame, then answers with the percept of its index."""
+def answer_with(percepts: Sequence[Percept], perceive: Perceive) -> Perceive:
+    """Perceive every frame for the time it takes, then answer with the percept of its index."""
 
     def answer(frame: Frame) -> Percept:
         perceive(frame)
@@ -92,7 +92,7 @@ def expecting(percepts: Sequence[Percept], perceive: Perceive) -> Perceive:
     return answer
 
 
-def made_up_images(number: int) -> UInt16[np.ndarray, "{number} 512 640"]:
+def invent_images(number: int) -> UInt16[np.ndarray, "{number} 512 640"]:
     """Waves with a sensor's noise, in the counts of a thermal camera."""
     rng = np.random.default_rng(3)
     rows, columns = np.meshgrid(*map(np.arange, _SHAPE), indexing="ij")
@@ -103,13 +103,13 @@ def made_up_images(number: int) -> UInt16[np.ndarray, "{number} 512 640"]:
     return images
 
 
-def recorded_frames(frames: Iterator[Frame], total: int, image: Image, size: tuple[int, int]) -> tuple[Frame, ...]:
+def read_frames(frames: Iterator[Frame], total: int, image: Image, size: tuple[int, int]) -> tuple[Frame, ...]:
     """A recording's first usable frames, read now, and again from the start until there are enough; time runs on."""
     detector, kept = Detector(), []
     for frame in frames:
         counts = frame.image()
         if detector.inspect(counts) is None and not isinstance(image.prepare(counts, size, "area"), Fault):
-            kept.append(replace(frame, image=_held(counts)))
+            kept.append(replace(frame, image=_hold(counts)))
         if len(kept) == min(total, KEPT):
             break
     if len(kept) < _LEAST:
@@ -117,15 +117,15 @@ def recorded_frames(frames: Iterator[Frame], total: int, image: Image, size: tup
             f"{len(kept)} frames of the test sequence can be used, at least {_LEAST} are needed; look with"
             " `tmapr check`"
         )
-    return _lapped(kept, total)
+    return _repeat(kept, total)
 
 
-def _held(counts: Counts) -> Callable[[], Counts]:
-    """A frame's way to an image in memory."""
+def _hold(counts: Counts) -> Callable[[], Counts]:
+    """The function by which a frame gets an image that is in memory."""
     return lambda: counts
 
 
-def _lapped(frames: Sequence[Frame], total: int) -> tuple[Frame, ...]:
+def _repeat(frames: Sequence[Frame], total: int) -> tuple[Frame, ...]:
     lap = frames[-1].stamp - frames[0].stamp + NANOSECONDS
     rounds = (divmod(k, len(frames)) for k in range(total))
     return tuple(replace(frames[at], stamp=frames[at].stamp + number * lap) for number, at in rounds)

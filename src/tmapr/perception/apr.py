@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, normalize, scaled_dot_product_attention
 
 from tmapr.perception.encoder import Features
-from tmapr.perception.pooling import averaged
+from tmapr.perception.pooling import average_tokens
 
 _LEAST_DEVIATION = 1e-3
 
@@ -55,11 +55,11 @@ class AprHead(nn.Module):
         self.heading = nn.Linear(hidden, 2)
 
     def forward(self, features: Features) -> Pose:
-        """Poses of a batch."""
+        """Poses of the images of one encoder pass."""
         if self.pooled is not None:
-            features = averaged(features, *self.pooled)
+            features = average_tokens(features, *self.pooled)
         # What all patches of an image share is its weather rather than its place.
-        tokens = self.projection(_standardised(features.tokens) if self.standardised else features.tokens)
+        tokens = self.projection(_standardise(features.tokens) if self.standardised else features.tokens)
         # A ViT's tokens know where they are. Those of a convolution do not, and without codes attention and mean
         # see a set: the same patches anywhere in the image would give the same pose.
         if self.positional:
@@ -70,7 +70,7 @@ class AprHead(nn.Module):
         return Pose(self.position(shared), normalize(self.heading(shared), dim=1))
 
 
-def _standardised(tokens: Float[Tensor, "images patches channels"]) -> Float[Tensor, "images patches channels"]:
+def _standardise(tokens: Float[Tensor, "images patches channels"]) -> Float[Tensor, "images patches channels"]:
     """Each channel without its mean over the image, in units of its deviation there."""
     centered = tokens - tokens.mean(dim=1, keepdim=True)
     return centered / (centered.square().mean(dim=1, keepdim=True).sqrt() + _LEAST_DEVIATION)
@@ -96,11 +96,11 @@ class Layer(nn.Module):
 
     def forward(self, tokens: Float[Tensor, "images patches width"]) -> Float[Tensor, "images patches width"]:
         """Attend between the patches, then transform each."""
-        tokens = tokens + self.dropout(self._attended(self.norm1(tokens)))
+        tokens = tokens + self.dropout(self._attend(self.norm1(tokens)))
         inner = self.dropout(gelu(self.expand(self.norm2(tokens))))
         return tokens + self.dropout(self.contract(inner))
 
-    def _attended(self, tokens: Float[Tensor, "images patches width"]) -> Float[Tensor, "images patches width"]:
+    def _attend(self, tokens: Float[Tensor, "images patches width"]) -> Float[Tensor, "images patches width"]:
         query, key, value = self.qkv(tokens).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         return self.mix(scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2))
 
@@ -116,8 +116,8 @@ def position_codes(
     steps = torch.arange(quarter, dtype=tokens.dtype, device=tokens.device)
     frequencies = torch.exp(-log(10_000) * steps / quarter)
 
-    def coded(size: int) -> Float[Tensor, "size half"]:
+    def code_axis(size: int) -> Float[Tensor, "size half"]:
         angles = torch.arange(size, dtype=tokens.dtype, device=tokens.device)[:, None] * frequencies
         return torch.cat([angles.sin(), angles.cos()], dim=1)
 
-    return torch.cat([coded(rows).repeat_interleave(columns, dim=0), coded(columns).repeat(rows, 1)], dim=1)
+    return torch.cat([code_axis(rows).repeat_interleave(columns, dim=0), code_axis(columns).repeat(rows, 1)], dim=1)

@@ -108,7 +108,7 @@ class Card(Settings):
     sources: dict[str, str] = Field({}, description="what the weights are and the SHA-256 of their files")
     made: dict[str, JsonValue] = Field({}, description="how they were made: data, seeds, recipe, command, results")
 
-    def described(self) -> list[str]:
+    def describe(self) -> list[str]:
         """One line for each part."""
         lines = []
         if isinstance(self.encoder, Vit):
@@ -119,7 +119,7 @@ class Card(Settings):
                 f"encoder: EfficientNet-Lite0, {self.encoder.levels} level(s), {self.encoder.channels} channels"
             )
         if self.input:
-            lines.append(f"input: mean {_rounded(self.input.mean)}, deviation {_rounded(self.input.std)}")
+            lines.append(f"input: mean {_format_triple(self.input.mean)}, deviation {_format_triple(self.input.std)}")
         if self.salad:
             shape = f"{self.salad.clusters} clusters × {self.salad.cluster_dim} + {self.salad.token_dim}"
             lines.append(f"SALAD head: {shape}, for {self.salad.channels} channels")
@@ -131,23 +131,27 @@ class Card(Settings):
             lines.append(
                 f"descriptor: {' + '.join(self.descriptor.parts)}, {self.dimension} numbers, from {size} pixels"
             )
-        return [*lines, *(f"{name}: SHA-256 {digest}" for name, digest in self.sources.items()), *self._making()]
+        return [
+            *lines,
+            *(f"{name}: SHA-256 {digest}" for name, digest in self.sources.items()),
+            *self._tell_making(),
+        ]
 
-    def _making(self) -> list[str]:
+    def _tell_making(self) -> list[str]:
         """What the weights were made from, and how good they were when the making ended."""
         named = {"data": "made from", "training_seeds": "training seeds", "tuning_seeds": "tuning seeds"}
         told = [f"{title} {self.made[key]}" for key, title in named.items() if key in self.made]
         lines = ["; ".join(told)] if told else []
         course = self.made.get("course")
-        return [*lines, f"in the end: {_spelled(course[-1])}"] if isinstance(course, list) and course else lines
+        return [*lines, f"in the end: {_spell(course[-1])}"] if isinstance(course, list) and course else lines
 
 
-def _rounded(values: Triple) -> str:
+def _format_triple(values: Triple) -> str:
     return " ".join(f"{value:.3f}" for value in values)
 
 
-def _spelled(value: JsonValue) -> str:
+def _spell(value: JsonValue) -> str:
     """Whatever JSON holds, in words."""
     if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {_spelled(each)}" for name, each in value.items())
+        return ", ".join(f"{name.replace('_', ' ')} {_spell(each)}" for name, each in value.items())
     return f"{value:.3f}" if isinstance(value, float) else str(value)

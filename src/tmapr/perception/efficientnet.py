@@ -42,14 +42,14 @@ class EfficientNetLite0(nn.Module):
         self._levels = levels
         self._conv_stem = nn.Conv2d(3, _STEM, 3, stride=2, bias=False)
         self._bn0 = _FrozenNorm(_STEM)
-        self._blocks = nn.Sequential(*_blocks(levels))
+        self._blocks = nn.Sequential(*_build_blocks(levels))
 
     def forward(self, images: Float[Tensor, "images 3 height width"]) -> Features:
         """Cells as tokens; their mean is the summary."""
         height, width = images.shape[2:]
         if min(height, width) < MIN_SIDE:
             raise InputError(f"images are {height} × {width} pixels, but sides must be at least {MIN_SIDE}")
-        stem = relu6(self._bn0(_same(self._conv_stem, images)))
+        stem = relu6(self._bn0(_convolve_same(self._conv_stem, images)))
         cells = self._blocks[:_FINE_BLOCKS](stem)
         rows, columns = cells.shape[2:]
         if self._levels > 1:
@@ -59,14 +59,14 @@ class EfficientNetLite0(nn.Module):
         return Features(tokens, tokens.mean(dim=1), rows, columns)
 
 
-def trimmed(state: Mapping[str, Tensor], *, levels: Literal[1, 2] = 2) -> dict[str, Tensor]:
+def trim(state: Mapping[str, Tensor], *, levels: Literal[1, 2] = 2) -> dict[str, Tensor]:
     """What a trunk of so many levels loads of the package's file: no classifier, no counters, no deeper blocks."""
     with torch.device("meta"):
         used = EfficientNetLite0(levels=levels).state_dict()
     return {name: tensor for name, tensor in state.items() if name in used}
 
 
-class _Block(nn.Module):
+class _InvertedResidual(nn.Module):
     """An inverted residual: widen, filter every channel alone, narrow again without an activation."""
 
     def __init__(self, inputs: int, outputs: int, *, expansion: int, stride: int, kernel: int) -> None:
@@ -84,7 +84,7 @@ class _Block(nn.Module):
         wide = maps
         if self._expand_conv is not None and self._bn0 is not None:
             wide = relu6(self._bn0(self._expand_conv(maps)))
-        wide = relu6(self._bn1(_same(self._depthwise_conv, wide)))
+        wide = relu6(self._bn1(_convolve_same(self._depthwise_conv, wide)))
         narrow = self._bn2(self._project_conv(wide))
         return maps + narrow if self._residual else narrow
 
@@ -106,15 +106,15 @@ class _FrozenNorm(nn.Module):
         return batch_norm(maps, self.running_mean, self.running_var, self.weight, self.bias, eps=_EPSILON)
 
 
-def _blocks(levels: int) -> Iterator[_Block]:
+def _build_blocks(levels: int) -> Iterator[_InvertedResidual]:
     inputs = _STEM
     for expansion, outputs, repeats, stride, kernel in _FINE if levels == 1 else _FINE + _COARSE:
         for repeat in range(repeats):
-            yield _Block(inputs, outputs, expansion=expansion, stride=1 if repeat else stride, kernel=kernel)
+            yield _InvertedResidual(inputs, outputs, expansion=expansion, stride=1 if repeat else stride, kernel=kernel)
             inputs = outputs
 
 
-def _same(convolution: nn.Conv2d, maps: Float[Tensor, "images _ _ _"]) -> Float[Tensor, "images _ _ _"]:
+def _convolve_same(convolution: nn.Conv2d, maps: Float[Tensor, "images _ _ _"]) -> Float[Tensor, "images _ _ _"]:
     """The convolution with ⌈side / stride⌉ outputs per side; where the padding is odd, the end gets one more."""
     kernel, stride = convolution.kernel_size[0], convolution.stride[0]
     height, width = (max((-(-side // stride) - 1) * stride + kernel - side, 0) for side in maps.shape[2:])

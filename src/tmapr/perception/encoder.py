@@ -1,6 +1,6 @@
 """What every frozen encoder gives: patch tokens in image order and one summary vector."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
@@ -13,14 +13,3 @@ class Features(NamedTuple):
     summary: Float[Tensor, "images channels"]
     rows: int
     columns: int
-
-
-@runtime_checkable
-class Encoder(Protocol):
-    """An image batch, normalised as the checkpoint asks, becomes tokens and a summary."""
-
-    channels: int
-
-    def __call__(self, images: Float[Tensor, "images 3 height width"]) -> Features:
-        """Encode a batch."""
-        ...

@@ -28,9 +28,9 @@ def export(network: Network, card: Card, path: Path, *, int8: bool = False) -> N
     if int8 and not isinstance(card.encoder, Vit):
         raise InputError("int8 is for ViT encoders, this one is a convolution; export without it")
     with _silence():
-        model = _traced(network.cpu(), card)
+        model = _trace(network.cpu(), card)
         if int8:
-            model = _quantized(model)
+            model = _quantize(model)
     # The exporter notes on every node where in which program it came from; that is nobody's business.
     for described in (*model.graph.node, *model.graph.initializer, *model.graph.value_info):
         described.ClearField("metadata_props")
@@ -41,7 +41,7 @@ def export(network: Network, card: Card, path: Path, *, int8: bool = False) -> N
         stream.write(model.SerializeToString(deterministic=True))
 
 
-def agreement(network: Network, path: Path) -> float:
+def measure_agreement(network: Network, path: Path) -> float:
     """The smallest cosine between the two's descriptors of four made-up pictures: waves, finer from one to the next."""
     card, engine = load_onnx(path, "cpu")
     height, width = card.input.size if card.input else (0, 0)
@@ -53,7 +53,7 @@ def agreement(network: Network, path: Path) -> float:
     return float((wanted * engine(pictures).descriptors).sum(axis=1).min())
 
 
-def _traced(network: Network, card: Card) -> Any:
+def _trace(network: Network, card: Card) -> Any:
     """The network as an ONNX model for any number of pictures of one size."""
     if card.input is None:
         raise ValueError("a network's card says how large its pictures are")
@@ -71,7 +71,7 @@ def _traced(network: Network, card: Card) -> Any:
     return program.model_proto
 
 
-def _quantized(model: Any) -> Any:
+def _quantize(model: Any) -> Any:
     """Dynamic int8: bytes for the weights, activations scaled as they come.
 
     Unsigned weights: with signed ones, processors that have AVX2 but no VNNI saturate sums of products at 16 bits.

@@ -7,6 +7,7 @@ looks only at differences to a percentile, so adding a constant to all counts ch
 from math import ceil
 from typing import Any, Literal
 
+import cv2
 import numpy as np
 from jaxtyping import Int, Shaped, UInt8
 from pydantic import Field, model_validator
@@ -18,7 +19,7 @@ from tmapr.types import HIGHEST_COUNTS, Fault
 
 Crop = tuple[int, int, int, int]
 
-_PRESETS: dict[str, dict[str, object]] = {
+_PRESETS: dict[str, dict[str, int | float | Crop]] = {
     "ms2": {"bilateral": 5, "bilateral_color": 20.0, "bilateral_space": 15.0, "crop": (9, 35, 28, 34)},
     "sthereo": {"crop": (121, 107, 52, 30)},
 }
@@ -60,14 +61,12 @@ class Image(Settings):
         self, counts: Shaped[np.ndarray, "..."], size: tuple[int, int], resize: Literal["linear", "area"] = "linear"
     ) -> UInt8[np.ndarray, "{size[0]} {size[1]}"] | Fault:
         """The picture at `size` (height, width), or why there is none. Safe to call from several threads."""
-        import cv2  # here, since the settings are read by commands that see no image
-
         if counts.dtype not in HIGHEST_COUNTS or counts.ndim != 2:
             raise InputError(
                 f"an image must be one plane of uint8 or uint16 counts, got {counts.dtype} of shape {counts.shape};"
                 " give the raw counts"
             )
-        kept = self._kept(*counts.shape)
+        kept = self._crop_slices(*counts.shape)
         picture = self._stretch(counts)
         if isinstance(picture, Fault):
             return picture
@@ -79,12 +78,12 @@ class Image(Settings):
         method = cv2.INTER_LINEAR if resize == "linear" else cv2.INTER_AREA
         return cv2.resize(picture[kept], size[::-1], interpolation=method)
 
-    def cropped(self, height: int, width: int) -> tuple[int, int]:
+    def size_after_crop(self, height: int, width: int) -> tuple[int, int]:
         """The height and width that the crop leaves of an image."""
-        rows, columns = self._kept(height, width)
+        rows, columns = self._crop_slices(height, width)
         return rows.stop - rows.start, columns.stop - columns.start
 
-    def _kept(self, height: int, width: int) -> tuple[slice, slice]:
+    def _crop_slices(self, height: int, width: int) -> tuple[slice, slice]:
         top, bottom, left, right = self.crop
         rows, columns = height - top - bottom, width - left - right
         if min(rows, columns) < _MIN_SIDE:
@@ -96,8 +95,6 @@ class Image(Settings):
 
     def _stretch(self, counts: Counts) -> UInt8[np.ndarray, "height width"] | Fault:
         """Counts between the two percentiles become 0…255: the nearest to a float32 product, halves to even."""
-        import cv2
-
         lowest, highest = (int(count) for count in cv2.minMaxLoc(counts)[:2])
         at_most = np.cumsum(_histogram(counts, lowest, highest))
         ranks = [ceil(counts.size * (percentile / 100) - 1) for percentile in (self.low, self.high)]
@@ -119,8 +116,6 @@ def _histogram(counts: Counts, lowest: int, highest: int) -> Int[np.ndarray, " b
     Over the few thousand counts of a scene OpenCV takes a third of NumPy's time. Over many NumPy's is the shorter
     where OpenCV has threads: each of them clears and adds up a table of its own.
     """
-    import cv2
-
     if highest - lowest >= _MANY_COUNTS:
         return np.bincount(counts.ravel())[lowest:]
     histogram = cv2.calcHist([counts], [0], None, [highest - lowest + 1], [lowest, highest + 1])

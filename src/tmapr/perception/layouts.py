@@ -16,8 +16,8 @@ from torch import Tensor
 Tensors = dict[str, Tensor]
 
 
-class Layout(StrEnum):
-    """What a file is."""
+class WeightsLayout(StrEnum):
+    """Whose weights a file holds, and under which names."""
 
     HUB = "DINOv2, hub layout"
     HUGGING_FACE = "DINOv2, Hugging Face layout"
@@ -29,10 +29,10 @@ class Layout(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WeightsParts:
     """The parts of a recognised file."""
 
-    layout: Layout
+    layout: WeightsLayout
     encoder: Tensors | None = None
     salad: Tensors | None = None
 
@@ -50,50 +50,51 @@ _EFFICIENTNET_MARKS = {"_conv_stem.weight", "_bn0.weight", "_blocks.0._depthwise
 _ENOUGH = 2  # marks: a file with one renamed key is still recognised, and then refused with that key's name
 
 
-def recognise(content: Mapping[str, Any]) -> Found | None:
+def recognise(content: Mapping[str, Any]) -> WeightsParts | None:
     """The parts of a file's content, or None if it is none of the known layouts."""
     if "student_model_state_dict" in content:
-        return _anythermal(content["student_model_state_dict"])
+        return _recognise_anythermal(content["student_model_state_dict"])
     if "backbone_model_state_dict" in content:
-        return _anythermal(content)
+        return _recognise_anythermal(content)
     if "thermal_state_dict" in content:
-        return _anythermal_head(content["thermal_state_dict"])
-    tensors = _tensors(content.get("state_dict", content))  # Lightning wraps its tensors
-    aggregator, backbone = _under("aggregator.", tensors), _under("backbone.model.", tensors)
+        return _recognise_anythermal_head(content["thermal_state_dict"])
+    tensors = _pick_tensors(content.get("state_dict", content))  # Lightning wraps its tensors
+    aggregator, backbone = _strip_prefix("aggregator.", tensors), _strip_prefix("backbone.model.", tensors)
     if _marked(aggregator, _SALAD_MARKS) and _marked(backbone, _HUB_MARKS):
-        return Found(Layout.DINO_SALAD, encoder=_usable(backbone), salad=aggregator)
-    return _plain(tensors)
+        return WeightsParts(WeightsLayout.DINO_SALAD, encoder=_drop_mask(backbone), salad=aggregator)
+    return _recognise_plain(tensors)
 
 
-def _plain(tensors: Tensors) -> Found | None:
+def _recognise_plain(tensors: Tensors) -> WeightsParts | None:
     if _marked(tensors, _HUB_MARKS):
-        return Found(Layout.HUB, encoder=_usable(tensors))
+        return WeightsParts(WeightsLayout.HUB, encoder=_drop_mask(tensors))
     if _marked(tensors, _EFFICIENTNET_MARKS):
-        return Found(Layout.EFFICIENTNET, encoder=tensors)
+        return WeightsParts(WeightsLayout.EFFICIENTNET, encoder=tensors)
     for prefix in ("", "dinov2.", "dinov2_with_registers.", "backbone."):
-        inside = _under(prefix, tensors)
+        inside = _strip_prefix(prefix, tensors)
         if _marked(inside, _FACE_MARKS):
-            return Found(Layout.HUGGING_FACE, encoder=_usable(_hub_names(inside)))
+            return WeightsParts(WeightsLayout.HUGGING_FACE, encoder=_drop_mask(_rename_as_hub(inside)))
     return None
 
 
-def _anythermal(content: object) -> Found | None:
-    backbone = _tensors(content.get("backbone_model_state_dict", content)) if isinstance(content, Mapping) else {}
-    return Found(Layout.ANYTHERMAL, encoder=_usable(backbone)) if _marked(backbone, _HUB_MARKS) else None
+def _recognise_anythermal(content: object) -> WeightsParts | None:
+    backbone = _pick_tensors(content.get("backbone_model_state_dict", content)) if isinstance(content, Mapping) else {}
+    found = WeightsParts(WeightsLayout.ANYTHERMAL, encoder=_drop_mask(backbone))
+    return found if _marked(backbone, _HUB_MARKS) else None
 
 
-def _anythermal_head(content: object) -> Found | None:
+def _recognise_anythermal_head(content: object) -> WeightsParts | None:
     if not isinstance(content, Mapping) or "vpr_head" not in content:
         return None
-    head = _under("0.", _tensors(content["vpr_head"]))  # Sequential(SALAD, normalisation)
+    head = _strip_prefix("0.", _pick_tensors(content["vpr_head"]))  # Sequential(SALAD, normalisation)
     if not _marked(head, _SALAD_MARKS):
         return None
     # Where layers of the backbone were trained with the head, they came along and belong to it.
-    tuned = _anythermal(content.get("backbone"))
-    return Found(Layout.ANYTHERMAL_HEAD, encoder=tuned.encoder if tuned else None, salad=head)
+    tuned = _recognise_anythermal(content.get("backbone"))
+    return WeightsParts(WeightsLayout.ANYTHERMAL_HEAD, encoder=tuned.encoder if tuned else None, salad=head)
 
 
-def _hub_names(face: Tensors) -> Tensors:
+def _rename_as_hub(face: Tensors) -> Tensors:
     """The names of the Hugging Face layout turned into the hub's; query, key and value become one matrix."""
     named: Tensors = {}
     thirds: dict[str, dict[str, Tensor]] = {}
@@ -122,18 +123,18 @@ _RENAMED = (
 )
 
 
-def _usable(encoder: Tensors) -> Tensors:
+def _drop_mask(encoder: Tensors) -> Tensors:
     """Without the token that masks patches in DINOv2's own training."""
     return {name: tensor for name, tensor in encoder.items() if name != "mask_token"}
 
 
-def _tensors(content: object) -> Tensors:
+def _pick_tensors(content: object) -> Tensors:
     """The tensors of a state dict, whatever else lies between them."""
     items = content.items() if isinstance(content, Mapping) else ()
     return {str(name): value for name, value in items if isinstance(value, Tensor)}
 
 
-def _under(prefix: str, tensors: Tensors) -> Tensors:
+def _strip_prefix(prefix: str, tensors: Tensors) -> Tensors:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+from tmapr.config import changed
 from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
 from tmapr.perception.card import STATISTICS, Card, Descriptor, EfficientNet, Input, SaladShape, Vit
@@ -17,7 +18,7 @@ from tmapr.perception.pooling import Gem, GridPooling, Joined
 from tmapr.perception.salad import Salad
 from tmapr.perception.settings import DEFAULT, SHIPPED_HEAD, Perception
 from tmapr.perception.vit import VisionTransformer
-from tmapr.perception.weights import Checkpoint, filled, read
+from tmapr.perception.weights import Checkpoint, build_module, read_checkpoint
 
 _POOLED = 112  # channels of EfficientNet's stride-16 map, which come first; plain pooling uses only these
 
@@ -53,21 +54,21 @@ class TorchEngine:
 
     def __init__(self, network: Network, device: str) -> None:
         self._device = torch.device(device)
-        self._network = on_device(network, self._device)
+        self._network = move_network(network, self._device)
 
     def __call__(self, pictures: UInt8[np.ndarray, "images height width"]) -> Outputs:
-        """One pass."""
+        """Descriptors and poses of a batch, back in memory."""
         with torch.inference_mode():
             outputs = self._network(torch.from_numpy(pictures).to(self._device))
         return Outputs(*(output.cpu().numpy() for output in outputs))
 
 
-def on_device(network: Network, device: torch.device) -> Network:
+def move_network(network: Network, device: torch.device) -> Network:
     """The network there, its channels last in memory: the same numbers, and convolutions in half the time on a CPU."""
     return network.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload] # its stubs lack it
 
 
-def chosen_device(name: str) -> str:
+def choose_device(name: str) -> str:
     """`auto` is a GPU if there is one."""
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
@@ -78,20 +79,20 @@ def chosen_device(name: str) -> str:
 
 def assemble(settings: Perception) -> tuple[Network, Card]:
     """The network that the settings ask for, with its card."""
-    source = read(_encoder_file(settings))
-    head = read(_head_file(settings)) if settings.head or settings.uses_shipped_head else source
-    pose = read(Path(settings.apr)) if settings.apr else source
-    salad = _salad_shape(settings, head) if "salad" in settings.descriptor.parts else None
+    source = read_checkpoint(_encoder_file(settings))
+    head = read_checkpoint(_head_file(settings)) if settings.head or settings.uses_shipped_head else source
+    pose = read_checkpoint(Path(settings.apr)) if settings.apr else source
+    salad = _choose_salad(settings, head) if "salad" in settings.descriptor.parts else None
     if settings.apr and pose.card.apr is None:
         raise InputError(f"{pose.path}: holds no pose head; perception.apr names what `tmapr train` wrote")
     takers = [(head.path, salad), (pose.path, pose.card.apr)]
-    shape = _encoder_shape(settings, source, [(path, taker.channels) for path, taker in takers if taker])
-    encoder = filled(shape, source.tensors["encoder"])
+    shape = _choose_encoder(settings, source, [(path, taker.channels) for path, taker in takers if taker])
+    encoder = build_module(shape, source.tensors["encoder"])
     if isinstance(encoder, VisionTransformer):
-        encoder = encoder.fixed_to(*settings.size)  # positions are interpolated once, not for every frame
-    aggregator = filled(salad, head.tensors["salad"]) if salad else None
-    descriptor = _descriptor(settings.descriptor, shape, aggregator)
-    given = _input(settings, source)
+        encoder = encoder.fix_size(*settings.size)  # positions are interpolated once, not for every frame
+    aggregator = build_module(salad, head.tensors["salad"]) if salad else None
+    descriptor = _build_descriptor(settings.descriptor, shape, aggregator)
+    given = _choose_input(settings, source)
     card = Card(
         encoder=shape,
         input=given,
@@ -101,7 +102,7 @@ def assemble(settings: Perception) -> tuple[Network, Card]:
         dimension=descriptor.dim,
         sources={name: digest for part in (source, head, pose) for name, digest in part.sources.items()},
     )
-    apr = filled(pose.card.apr, pose.tensors["apr"]) if pose.card.apr else None
+    apr = build_module(pose.card.apr, pose.tensors["apr"]) if pose.card.apr else None
     return Network(encoder, descriptor, apr, given).eval(), card
 
 
@@ -119,7 +120,7 @@ def _head_file(settings: Perception) -> Path:
     return Path(settings.head) if settings.head else SHIPPED_HEAD
 
 
-def _salad_shape(settings: Perception, head: Checkpoint) -> SaladShape:
+def _choose_salad(settings: Perception, head: Checkpoint) -> SaladShape:
     shape = head.card.salad
     if shape is None:
         raise InputError(f"{head.path}: holds no SALAD head; name one as perception.head")
@@ -131,13 +132,13 @@ def _salad_shape(settings: Perception, head: Checkpoint) -> SaladShape:
     return shape
 
 
-def _encoder_shape(settings: Perception, source: Checkpoint, takers: list[tuple[Path, int]]) -> Vit | EfficientNet:
+def _choose_encoder(settings: Perception, source: Checkpoint, takers: list[tuple[Path, int]]) -> Vit | EfficientNet:
     """The encoder's shape, checked against what its heads take."""
     shape = source.card.encoder
     if shape is None or source.card.input is None:
         raise InputError(f"{source.path}: holds no encoder ({source.layout}); name it as perception.head or .apr")
     if isinstance(shape, Vit) and settings.position_rule != "checkpoint":
-        shape = shape.model_copy(update={"position_rule": settings.position_rule})
+        shape = changed(shape, {"position_rule": settings.position_rule})
     if isinstance(shape, EfficientNet):
         joined = EfficientNet(levels=2)
         shape = joined if any(channels == joined.channels for _, channels in takers) else EfficientNet(levels=1)
@@ -149,7 +150,7 @@ def _encoder_shape(settings: Perception, source: Checkpoint, takers: list[tuple[
     return shape
 
 
-def _input(settings: Perception, source: Checkpoint) -> Input:
+def _choose_input(settings: Perception, source: Checkpoint) -> Input:
     given = source.card.input
     if given is None:
         raise ValueError(f"{source.path}: has no input statistics")
@@ -157,7 +158,7 @@ def _input(settings: Perception, source: Checkpoint) -> Input:
     return Input(mean=mean, std=std, size=settings.size)
 
 
-def _descriptor(settings: Descriptor, shape: Vit | EfficientNet, salad: Salad | None) -> Joined:
+def _build_descriptor(settings: Descriptor, shape: Vit | EfficientNet, salad: Salad | None) -> Joined:
     first = _POOLED if isinstance(shape, EfficientNet) else None
     known: dict[str, GridPooling | Gem | Salad] = {
         "pooling": GridPooling(shape.channels, rows=settings.grid[0], columns=settings.grid[1], first=first),

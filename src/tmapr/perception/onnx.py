@@ -23,7 +23,7 @@ class OnnxEngine:
         self._session = session
 
     def __call__(self, pictures: UInt8[np.ndarray, "images height width"]) -> Outputs:
-        """One pass."""
+        """Descriptors and, if the file has a pose head, poses of a batch."""
         return Outputs(*self._session.run(None, {INPUT: pictures}))
 
 
@@ -33,7 +33,7 @@ def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
 
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    providers, options = _providers(device), onnxruntime.SessionOptions()
+    providers, options = _choose_providers(device), onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what goes wrong is told once, below
     # Threads that spin between frames take a core from the rest of the robot.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -50,7 +50,7 @@ def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
         raise InputError(f"{path}: its card is unknown to this version ({error.errors()[0]['msg']})") from None
 
 
-def _providers(device: str) -> list[str]:
+def _choose_providers(device: str) -> list[str]:
     import onnxruntime
 
     cuda = "CUDAExecutionProvider"

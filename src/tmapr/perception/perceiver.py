@@ -17,7 +17,7 @@ from tmapr.perception.image import Image
 from tmapr.perception.normaliser import Normaliser
 from tmapr.types import Fault, Frame, Percept
 
-Picture = UInt8[np.ndarray, "height width"]
+GrayPicture = UInt8[np.ndarray, "height width"]
 
 
 class Outputs(NamedTuple):
@@ -48,7 +48,7 @@ class Perceiver:
         self._inspect = inspect
         self._normaliser = Normaliser(card.apr.center, card.apr.scale) if card.apr else None
 
-    def watched_by(self, inspect: Inspect) -> "Perceiver":
+    def with_inspection(self, inspect: Inspect) -> "Perceiver":
         """The same network for one stream of frames, each inspected first."""
         return Perceiver(self.card, self._image, self._engine, inspect)
 
@@ -64,16 +64,16 @@ class Perceiver:
         """The percepts of a recording; the next images are read and prepared while the network works."""
         remaining = iter(frames)
         with ThreadPoolExecutor(max_workers=1) as reader:
-            waiting = reader.submit(self._next, remaining, batch)
+            waiting = reader.submit(self._take_next, remaining, batch)
             while (taken := waiting.result())[0]:
-                waiting = reader.submit(self._next, remaining, batch)
+                waiting = reader.submit(self._take_next, remaining, batch)
                 yield from self._perceive(*taken)
 
-    def _next(self, frames: Iterator[Frame], count: int) -> tuple[list[Frame], list[Picture | Fault]]:
+    def _take_next(self, frames: Iterator[Frame], count: int) -> tuple[list[Frame], list[GrayPicture | Fault]]:
         taken = list(islice(frames, count))
         return taken, [self._prepare(frame) for frame in taken]
 
-    def _prepare(self, frame: Frame) -> Picture | Fault:
+    def _prepare(self, frame: Frame) -> GrayPicture | Fault:
         try:
             counts = frame.image()
         except InputError:  # a damaged file is one frame's misfortune; counts of a wrong kind are everybody's
@@ -81,9 +81,9 @@ class Perceiver:
         fault = self._inspect(counts) if self._inspect else None
         return fault or self._image.prepare(counts, self._size, "area")
 
-    def _perceive(self, frames: Sequence[Frame], prepared: Sequence[Picture | Fault]) -> list[Percept]:
+    def _perceive(self, frames: Sequence[Frame], prepared: Sequence[GrayPicture | Fault]) -> list[Percept]:
         pictures = [picture for picture in prepared if not isinstance(picture, Fault)]
-        seen = iter(self._described(self._engine(np.stack(pictures)), len(pictures))) if pictures else iter(())
+        seen = iter(self._unpack(self._engine(np.stack(pictures)), len(pictures))) if pictures else iter(())
         return [
             Percept(frame.stamp, np.zeros(self.dimension), fault=picture)
             if isinstance(picture, Fault)
@@ -91,7 +91,7 @@ class Perceiver:
             for frame, picture in zip(frames, prepared, strict=True)
         ]
 
-    def _described(self, outputs: Outputs, count: int) -> list[tuple[np.ndarray, np.ndarray | None, float | None]]:
+    def _unpack(self, outputs: Outputs, count: int) -> list[tuple[np.ndarray, np.ndarray | None, float | None]]:
         """Descriptor, position in metres and heading of each image, in float64."""
         descriptors = outputs.descriptors.astype(float)
         descriptors /= np.maximum(np.linalg.norm(descriptors, axis=1, keepdims=True), np.finfo(np.float32).tiny)

@@ -17,13 +17,13 @@ _LEAST = 1e-6
 
 
 @runtime_checkable
-class Descriptor(Protocol):
+class Aggregator(Protocol):
     """One encoder pass becomes a vector per image, of unit length; dot products are similarities."""
 
     dim: int
 
     def __call__(self, features: Features) -> Float[Tensor, "images dim"]:
-        """Describe a batch."""
+        """Describe the images of one encoder pass."""
         ...
 
 
@@ -44,9 +44,9 @@ class GridPooling(nn.Module):
         self.dim = rows * columns * self.kept
 
     def forward(self, features: Features) -> Float[Tensor, "images {self.dim}"]:
-        """Describe a batch."""
+        """The averages, cell after cell."""
         kept = features._replace(tokens=features.tokens[..., : self.kept])
-        cells = averaged(kept, self.rows, self.columns).tokens
+        cells = average_tokens(kept, self.rows, self.columns).tokens
         return normalize(cells.flatten(1), dim=1)
 
 
@@ -61,7 +61,7 @@ class Gem(nn.Module):
         self.dim = channels
 
     def forward(self, features: Features) -> Float[Tensor, "images {self.dim}"]:
-        """Describe a batch."""
+        """The mean of every channel over the image."""
         tokens = features.tokens.clamp(min=_LEAST)
         # Relative to the largest, a high power cannot overflow; float16 would at 41³.
         largest = tokens.amax(dim=1, keepdim=True)
@@ -72,7 +72,7 @@ class Gem(nn.Module):
 class Joined(nn.Module):
     """Descriptors side by side: a similarity is the mean of the parts' similarities, weighted by weight²."""
 
-    def __init__(self, parts: Sequence[Descriptor], weights: Sequence[float]) -> None:
+    def __init__(self, parts: Sequence[Aggregator], weights: Sequence[float]) -> None:
         super().__init__()
         if not parts or len(parts) != len(weights):
             raise ValueError(f"every part needs one weight, got {len(parts)} parts and {len(weights)} weights")
@@ -84,12 +84,12 @@ class Joined(nn.Module):
         self.dim = sum(part.dim for part in parts)
 
     def forward(self, features: Features) -> Float[Tensor, "images {self.dim}"]:
-        """Describe a batch."""
+        """The parts side by side, each times its weight."""
         parts = [weight * part(features) for weight, part in zip(self.weights, self.parts, strict=True)]
         return normalize(torch.cat(parts, dim=1), dim=1)
 
 
-def averaged(features: Features, rows: int, columns: int) -> Features:
+def average_tokens(features: Features, rows: int, columns: int) -> Features:
     """The tokens averaged to a grid of `rows` × `columns`; cells that do not divide the patches overlap by one."""
     images, _, channels = features.tokens.shape
     image = features.tokens.transpose(1, 2).reshape(images, channels, features.rows, features.columns)

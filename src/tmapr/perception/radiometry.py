@@ -32,35 +32,35 @@ class Planck:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearProfile:
     """Counts in equal steps of temperature."""
 
     kelvin_per_count: float
     celsius_at_zero: float = -_ZERO_CELSIUS
 
     def celsius(self, counts: UInt[np.ndarray, "height width"]) -> Float[np.ndarray, "height width"]:
-        """Temperatures."""
+        """Temperatures, whatever the counts."""
         return counts * self.kelvin_per_count + self.celsius_at_zero
 
 
-Profile = Planck | Linear
+Profile = Planck | LinearProfile
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "ms2": Planck(R=380747.0, B=1428.0, F=1.0, O=-88.539),
-        "tlinear-high": Linear(0.04),
-        "tlinear-low": Linear(0.4),
-        "centikelvin": Linear(0.01),
-        "decikelvin": Linear(0.1),
-        "optris": Linear(0.1, celsius_at_zero=-100.0),
+        "tlinear-high": LinearProfile(0.04),
+        "tlinear-low": LinearProfile(0.4),
+        "centikelvin": LinearProfile(0.01),
+        "decikelvin": LinearProfile(0.1),
+        "optris": LinearProfile(0.1, celsius_at_zero=-100.0),
     }
 )
 """The FLIR A65s of MS2 with its authors' constants; FLIR's TLinear at either resolution; Boson and Lepton TLinear
 (centikelvin); plain tenths of a kelvin; Optris, whose counts are tenths of a degree above −100 °C."""
 
 
-def profile(name: str) -> Profile:
-    """The camera profile of this name."""
+def find_profile(name: str) -> Profile:
+    """The profile of that name; a name that is unknown is refused with those that are."""
     if name not in PROFILES:
         raise InputError(f"no camera profile {name!r}; there are {', '.join(PROFILES)}")
     return PROFILES[name]

@@ -40,8 +40,8 @@ class Salad(nn.Module):
         self.dim = token_dim + clusters * cluster_dim
         self.clusters, self.iterations = clusters, iterations
         self.token_features = nn.Sequential(nn.Linear(channels, hidden), nn.ReLU(), nn.Linear(hidden, token_dim))
-        self.cluster_features = _convolutions(channels, hidden, cluster_dim, dropout)
-        self.score = _convolutions(channels, hidden, clusters, dropout)
+        self.cluster_features = _build_mlp(channels, hidden, cluster_dim, dropout)
+        self.score = _build_mlp(channels, hidden, clusters, dropout)
         self.dust_bin = nn.Parameter(torch.tensor(1.0))
 
     def forward(self, features: Features) -> Float[Tensor, "images {self.dim}"]:
@@ -77,6 +77,6 @@ def transport(
     return plan.exp()
 
 
-def _convolutions(channels: int, hidden: int, out: int, dropout: float) -> nn.Sequential:
+def _build_mlp(channels: int, hidden: int, out: int, dropout: float) -> nn.Sequential:
     """One MLP for every patch; 1×1 convolutions because the published weights have their shape."""
     return nn.Sequential(nn.Conv2d(channels, hidden, 1), nn.Dropout(dropout), nn.ReLU(), nn.Conv2d(hidden, out, 1))

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from tmapr.artifacts.percepts import Origin
 from tmapr.artifacts.run import file_digest
-from tmapr.config import Settings, changed_since
+from tmapr.config import Settings, changed, changed_since
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Descriptor, Size
 from tmapr.perception.image import Image
@@ -40,7 +40,7 @@ class Perception(Settings):
     )
     image: Image = Field(Image(), description="raw counts to an 8-bit picture")
     descriptor: Descriptor = Field(
-        default_factory=lambda given: _usual_descriptor(given.get("encoder"), given.get("head")),
+        default_factory=lambda given: _default_descriptor(given.get("encoder"), given.get("head")),
         description="the place descriptor",
     )
 
@@ -59,6 +59,11 @@ class Perception(Settings):
     def is_exported(self) -> bool:
         """Whether the encoder is a whole network that `tmapr export` wrote."""
         return self.encoder.endswith(EXPORTED)
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether the package has it as one file: the defaults, however images are prepared."""
+        return changed(self, {"image": Perception().image}) == Perception()
 
     @property
     def uses_shipped_head(self) -> bool:
@@ -96,13 +101,13 @@ class Perception(Settings):
         renamed = {part: names[part] for part, digest in origin.files.items() if mine.get(part) == digest}
         changed = changed_since({**origin.settings, **renamed}, self, "perception", where, "encode again")
         return changed + [
-            f"other {part} weights ({_short(digest)}, now {_short(mine[part])})"
+            f"other {part} weights ({_shorten(digest)}, now {_shorten(mine[part])})"
             for part, digest in origin.files.items()
             if part in mine and mine[part] != digest
         ]
 
 
-def _usual_descriptor(encoder: object, head: object) -> Descriptor:
+def _default_descriptor(encoder: object, head: object) -> Descriptor:
     """The default encoder has a head, and an exported network most likely is the default's; other files may have none.
 
     What is no text here is refused elsewhere.
@@ -111,7 +116,7 @@ def _usual_descriptor(encoder: object, head: object) -> Descriptor:
     return _SHIPPED if known and not head else Descriptor()
 
 
-def _short(digest: str) -> str:
+def _shorten(digest: str) -> str:
     """The head of a digest; a published name as it is."""
     return digest[:12] if len(digest) == 64 else digest
 

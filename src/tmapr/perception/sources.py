@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tmapr.artifacts.atomic import replacing, write_text
-from tmapr.artifacts.download import Watch, fetch
+from tmapr.artifacts.download import ByteWatch, fetch
 from tmapr.artifacts.run import file_digest
 from tmapr.exceptions import InputError
 
@@ -64,10 +64,10 @@ _ANYTHERMAL = Source(
 )
 
 
-def published(name: str, variant: str | None = None) -> Source:
+def find_source(name: str, variant: str | None = None) -> Source:
     """The source of that name; DINOv2 comes in several variants."""
     if name == "dinov2":
-        return _dinov2(variant or "vitb14")
+        return _find_dinov2(variant or "vitb14")
     if variant is not None:
         raise InputError(f"{name} has no variant {variant}; only dinov2 has variants")
     for source in (_SALAD, _ANYTHERMAL):
@@ -76,14 +76,14 @@ def published(name: str, variant: str | None = None) -> Source:
     raise InputError(f"no published weights named {name}; there are anythermal, dinov2 and salad")
 
 
-def obtain(source: Source, folder: Path, *, url: str | None, sha256: str | None, watch: Watch) -> tuple[Path, ...]:
+def obtain(source: Source, folder: Path, *, url: str | None, sha256: str | None, watch: ByteWatch) -> tuple[Path, ...]:
     """Download what is not there, check it and extract its members; the checkpoints' paths.
 
     The SHA-256 must be the one given here, else the published one, else the recorded one. A file that somebody
     carried here by hand is checked the same way, and nothing is downloaded.
     """
     path = folder / source.file
-    expected = _hexadecimal(sha256) if sha256 else source.sha256 or recorded(path)
+    expected = _parse_digest(sha256) if sha256 else source.sha256 or read_digest(path)
     if not path.exists():
         found = fetch(url or source.url, path, sha256=expected, watch=watch)
     else:
@@ -92,22 +92,22 @@ def obtain(source: Source, folder: Path, *, url: str | None, sha256: str | None,
             raise InputError(f"{path}: has SHA-256 {found}, expected {expected}; move it away to download it again")
     extracted = tuple(_extract(path, member) for member in source.members)
     # Only now: an archive that cannot be opened must not become the one to trust.
-    _record(path, found)
+    _write_digest(path, found)
     for checkpoint in extracted:
-        _record(checkpoint, file_digest(checkpoint))
+        _write_digest(checkpoint, file_digest(checkpoint))
     return extracted or (path,)
 
 
-def recorded(path: Path) -> str | None:
+def read_digest(path: Path) -> str | None:
     """The SHA-256 that was written down when the file first came."""
-    note = _note_file(path)
+    note = _digest_file(path)
     if not note.exists():
         return None
-    return _hexadecimal(note.read_text(encoding="utf-8", errors="replace").partition(" ")[0], f"{note}: ")
+    return _parse_digest(note.read_text(encoding="utf-8", errors="replace").partition(" ")[0], f"{note}: ")
 
 
-def _record(path: Path, sha256: str) -> None:
-    write_text(_note_file(path), f"{sha256}  {path.name}\n")
+def _write_digest(path: Path, sha256: str) -> None:
+    write_text(_digest_file(path), f"{sha256}  {path.name}\n")
 
 
 def _extract(archive: Path, member: str) -> Path:
@@ -127,7 +127,7 @@ def _extract(archive: Path, member: str) -> Path:
     return path
 
 
-def _dinov2(variant: str) -> Source:
+def _find_dinov2(variant: str) -> Source:
     if variant not in VARIANTS:
         raise InputError(f"no DINOv2 variant {variant}; there are {', '.join(VARIANTS)}")
     model = f"dinov2_{variant.removesuffix('_reg')}"
@@ -142,11 +142,11 @@ def _dinov2(variant: str) -> Source:
     )
 
 
-def _hexadecimal(sha256: str, place: str = "") -> str:
+def _parse_digest(sha256: str, place: str = "") -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
         raise InputError(f"{place}a SHA-256 has 64 hexadecimal digits, got {sha256!r}")
     return sha256.lower()
 
 
-def _note_file(path: Path) -> Path:
+def _digest_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")

@@ -53,12 +53,12 @@ class VisionTransformer(nn.Module):
         self.pos_embed = nn.Parameter(torch.zeros(1, 1 + rows * columns, width))
         self.register_tokens = nn.Parameter(torch.zeros(1, registers, width)) if registers else None
         self.patch_embed = nn.Sequential(OrderedDict(proj=nn.Conv2d(3, width, PATCH, stride=PATCH)))
-        self.blocks = nn.Sequential(*(_Block(width, heads) for _ in range(depth)))
+        self.blocks = nn.Sequential(*(_TransformerBlock(width, heads) for _ in range(depth)))
         self.norm = nn.LayerNorm(width, eps=_EPSILON)
 
     def forward(self, images: Float[Tensor, "images 3 height width"]) -> Features:
         """Patch tokens and CLS, both after the final norm."""
-        rows, columns = _grid(*images.shape[2:])
+        rows, columns = _count_patches(*images.shape[2:])
         patches = self.patch_embed(images).flatten(2).transpose(1, 2)
         cls = self.cls_token.expand(images.shape[0], -1, -1)
         tokens = torch.cat([cls, patches], dim=1) + self._positions(rows, columns)
@@ -69,9 +69,9 @@ class VisionTransformer(nn.Module):
         tokens = self.norm(self.blocks(tokens))
         return Features(tokens[:, -rows * columns :], tokens[:, 0], rows, columns)
 
-    def fixed_to(self, height: int, width: int) -> "VisionTransformer":
+    def fix_size(self, height: int, width: int) -> "VisionTransformer":
         """A copy for images of this size only: the same results, without an interpolation per frame."""
-        grid = _grid(height, width)
+        grid = _count_patches(height, width)
         fixed = deepcopy(self)
         fixed.pos_embed = nn.Parameter(self._positions(*grid).detach().clone(), self.pos_embed.requires_grad)
         fixed._native, fixed._fixed = grid, True
@@ -83,13 +83,13 @@ class VisionTransformer(nn.Module):
             return self.pos_embed
         if self._fixed:
             # Interpolating twice would give an embedding that no file was trained with.
-            given, own = _pixels(rows, columns), _pixels(*self._native)
+            given, own = _format_pixels(rows, columns), _format_pixels(*self._native)
             raise InputError(f"images are {given} pixels, but this encoder is fixed to {own}; resize them")
         native = self.pos_embed[:, 1:].float().reshape(1, *self._native, -1).permute(0, 3, 1, 2)
-        patches = self._interpolated(native, rows, columns).flatten(2).transpose(1, 2)
+        patches = self._interpolate(native, rows, columns).flatten(2).transpose(1, 2)
         return torch.cat([self.pos_embed[:, :1], patches.to(self.pos_embed.dtype)], dim=1)
 
-    def _interpolated(
+    def _interpolate(
         self, native: Float[Tensor, "1 channels _ _"], rows: int, columns: int
     ) -> Float[Tensor, "1 channels {rows} {columns}"]:
         if self.register_tokens is not None:
@@ -101,7 +101,7 @@ class VisionTransformer(nn.Module):
         return interpolate(native, scale_factor=scale, mode="bicubic")
 
 
-class _Block(nn.Module):
+class _TransformerBlock(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(width, eps=_EPSILON)
@@ -138,13 +138,13 @@ class _LayerScale(nn.Module):
         return tokens * self.gamma
 
 
-def _grid(height: int, width: int) -> tuple[int, int]:
+def _count_patches(height: int, width: int) -> tuple[int, int]:
     """Rows and columns of patches in an image of this size."""
     if height % PATCH or width % PATCH:
-        nearest = _pixels(max(1, round(height / PATCH)), max(1, round(width / PATCH)))
+        nearest = _format_pixels(max(1, round(height / PATCH)), max(1, round(width / PATCH)))
         raise InputError(f"images are {height} × {width} pixels, but sides must be multiples of {PATCH}; try {nearest}")
     return height // PATCH, width // PATCH
 
 
-def _pixels(rows: int, columns: int) -> str:
+def _format_pixels(rows: int, columns: int) -> str:
     return f"{rows * PATCH} × {columns * PATCH}"

@@ -24,22 +24,23 @@ from torch import nn
 
 from tmapr.artifacts.atomic import replacing, write_text
 from tmapr.artifacts.run import file_digest
+from tmapr.config import changed
 from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
 from tmapr.perception.card import CLIP, IMAGENET, AprShape, Card, EfficientNet, Input, SaladShape, Vit
-from tmapr.perception.efficientnet import MEAN, STD, EfficientNetLite0, trimmed
-from tmapr.perception.layouts import Found, Layout, Tensors, recognise
+from tmapr.perception.efficientnet import MEAN, STD, EfficientNetLite0, trim
+from tmapr.perception.layouts import Tensors, WeightsLayout, WeightsParts, recognise
 from tmapr.perception.salad import Salad
 from tmapr.perception.vit import PATCH, VisionTransformer
 
 _HEAD_WIDTH = 64  # channels of an attention head in every DINOv2 model
 _STATISTICS = {
-    Layout.HUB: IMAGENET,
-    Layout.HUGGING_FACE: IMAGENET,
-    Layout.DINO_SALAD: IMAGENET,
-    Layout.ANYTHERMAL: CLIP,
-    Layout.ANYTHERMAL_HEAD: CLIP,
-    Layout.EFFICIENTNET: (MEAN, STD),
+    WeightsLayout.HUB: IMAGENET,
+    WeightsLayout.HUGGING_FACE: IMAGENET,
+    WeightsLayout.DINO_SALAD: IMAGENET,
+    WeightsLayout.ANYTHERMAL: CLIP,
+    WeightsLayout.ANYTHERMAL_HEAD: CLIP,
+    WeightsLayout.EFFICIENTNET: (MEAN, STD),
 }
 
 # Losses that training loops leave beside the tensors as NumPy numbers: constructors of plain values.
@@ -54,7 +55,7 @@ class Checkpoint:
     """What a file holds: a card that describes its parts, and their tensors, known to fit."""
 
     path: Path
-    layout: Layout
+    layout: WeightsLayout
     card: Card
     tensors: Mapping[str, Tensors] = field(repr=False)
 
@@ -65,53 +66,53 @@ class Checkpoint:
         return self.card.sources | own
 
 
-def read(path: Path) -> Checkpoint:
+def read_checkpoint(path: Path) -> Checkpoint:
     """Recognise and read a file; anything unknown, damaged or not quite fitting is refused with what is wrong."""
     if path.suffix == ".safetensors" and path.is_file() and path.with_suffix(".json").exists():
-        return _ours(path)
-    content = content_of(path)
+        return _read_ours(path)
+    content = load_content(path)
     found = recognise(content)
     if found is None:
         keys = ", ".join(repr(key) for key in list(content)[:4]) or "nothing"
         if any(str(key).startswith(("encoder.", "salad.", "apr.")) for key in content):
             raise InputError(f"{path}: its card {path.with_suffix('.json').name} is not beside it; copy both together")
-        raise InputError(f"{path}: is no known layout (it begins with {keys}); known: {'; '.join(Layout)}")
-    encoder = trimmed(found.encoder) if found.layout is Layout.EFFICIENTNET and found.encoder else found.encoder
+        raise InputError(f"{path}: is no known layout (it begins with {keys}); known: {'; '.join(WeightsLayout)}")
+    encoder = trim(found.encoder) if found.layout is WeightsLayout.EFFICIENTNET and found.encoder else found.encoder
     parts = {"encoder": encoder, "salad": found.salad}
-    return _checked(path, found.layout, _described(path, found), {n: part for n, part in parts.items() if part})
+    return _check_parts(path, found.layout, _describe(path, found), {n: part for n, part in parts.items() if part})
 
 
-def content_of(path: Path) -> Mapping[str, Any]:
+def load_content(path: Path) -> Mapping[str, Any]:
     """What a safetensors or PyTorch file holds by name; nothing in it is executed."""
     if not path.is_file():
         raise InputError(f"{path}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
-    return _safetensors(path) if path.suffix == ".safetensors" else _pickled(path)
+    return _load_safetensors(path) if path.suffix == ".safetensors" else _load_pickle(path)
 
 
-def save(path: Path, card: Card, parts: Mapping[str, nn.Module]) -> None:
+def save_checkpoint(path: Path, card: Card, parts: Mapping[str, nn.Module]) -> None:
     """Write our own layout: safetensors and, beside them, the card, which names their digest."""
     tensors = {f"{part}.{name}": value for part, module in parts.items() for name, value in module.state_dict().items()}
     with replacing(path, retiring=path.with_suffix(".json")) as stream:
         stream.write(as_bytes({name: value.detach().cpu().contiguous() for name, value in tensors.items()}))
-    made = card.model_copy(update={"weights": file_digest(path)})
+    made = changed(card, {"weights": file_digest(path)})
     write_text(path.with_suffix(".json"), made.model_dump_json(indent=2, exclude_none=True) + "\n")
 
 
 @overload
-def filled(shape: Vit | EfficientNet, tensors: Tensors) -> VisionTransformer | EfficientNetLite0: ...
+def build_module(shape: Vit | EfficientNet, tensors: Tensors) -> VisionTransformer | EfficientNetLite0: ...
 @overload
-def filled(shape: SaladShape, tensors: Tensors) -> Salad: ...
+def build_module(shape: SaladShape, tensors: Tensors) -> Salad: ...
 @overload
-def filled(shape: AprShape, tensors: Tensors) -> AprHead: ...
-def filled(shape: Vit | EfficientNet | SaladShape | AprShape, tensors: Tensors) -> nn.Module:
+def build_module(shape: AprShape, tensors: Tensors) -> AprHead: ...
+def build_module(shape: Vit | EfficientNet | SaladShape | AprShape, tensors: Tensors) -> nn.Module:
     """The frozen module of that shape with these weights, in float32."""
-    module = _empty(shape)
+    module = _build_empty(shape)
     wanted = module.state_dict()
     module.load_state_dict({name: tensors[name].float() for name in wanted}, strict=True, assign=True)
     return module.eval().requires_grad_(False)
 
 
-def _empty(shape: Vit | EfficientNet | SaladShape | AprShape) -> nn.Module:
+def _build_empty(shape: Vit | EfficientNet | SaladShape | AprShape) -> nn.Module:
     """A module of that shape that has no storage yet."""
     with torch.device("meta"):
         match shape:
@@ -126,12 +127,12 @@ def _empty(shape: Vit | EfficientNet | SaladShape | AprShape) -> nn.Module:
                 return AprHead(**shape.model_dump(exclude={"center", "scale"}))
 
 
-def _checked(path: Path, layout: Layout, card: Card, tensors: Mapping[str, Tensors]) -> Checkpoint:
+def _check_parts(path: Path, layout: WeightsLayout, card: Card, tensors: Mapping[str, Tensors]) -> Checkpoint:
     """Refuse names, shapes and numbers that do not fit the card."""
     shapes = {"encoder": card.encoder, "salad": card.salad, "apr": card.apr}
     for part, shape in shapes.items():
         try:
-            module = _empty(shape) if shape else None
+            module = _build_empty(shape) if shape else None
         except ValueError as error:  # widths that do not go together
             raise InputError(f"{path.with_suffix('.json')}: describes no {part} that can be built ({error})") from None
         if module:
@@ -160,23 +161,23 @@ def refuse_misfits(path: Path, module: nn.Module, tensors: Tensors) -> None:
             )
 
 
-def _described(path: Path, found: Found) -> Card:
+def _describe(path: Path, found: WeightsParts) -> Card:
     """The card of a published layout, read off the shapes of its tensors."""
-    if found.layout is Layout.EFFICIENTNET:
+    if found.layout is WeightsLayout.EFFICIENTNET:
         encoder: Vit | EfficientNet | None = EfficientNet(levels=2)
     else:
-        encoder = _vit_shape(path, found.encoder) if found.encoder else None
+        encoder = _infer_vit(path, found.encoder) if found.encoder else None
     mean, std = _STATISTICS.get(found.layout, (None, None))
     return Card(
         encoder=encoder,
         input=Input(mean=mean, std=std) if encoder and mean and std else None,
-        salad=_salad_shape(path, found.salad) if found.salad else None,
+        salad=_infer_salad(path, found.salad) if found.salad else None,
         sources={path.name: file_digest(path)},
     )
 
 
-def _vit_shape(path: Path, tensors: Tensors) -> Vit:
-    width, patches = _axis(path, tensors, "cls_token", -1), _axis(path, tensors, "pos_embed", 1) - 1
+def _infer_vit(path: Path, tensors: Tensors) -> Vit:
+    width, patches = _measure_axis(path, tensors, "cls_token", -1), _measure_axis(path, tensors, "pos_embed", 1) - 1
     if tuple(tensors.get("patch_embed.proj.weight", torch.empty(0)).shape[2:]) not in ((), (PATCH, PATCH)):
         raise InputError(f"{path}: its patches are not {PATCH} × {PATCH} pixels; only DINOv2's are known")
     if "blocks.0.mlp.w12.weight" in tensors or "blocks.0.mlp.weights_in.weight" in tensors:
@@ -187,21 +188,21 @@ def _vit_shape(path: Path, tensors: Tensors) -> Vit:
         raise InputError(f"{path}: lacks 'blocks.0.norm1.weight' and all other blocks; get the file again")
     if not width or width % _HEAD_WIDTH or not side or side * side != patches:
         raise InputError(f"{path}: width {width} with {patches} positions is no DINOv2 model (B/14: 768 with 1369)")
-    registers = _axis(path, tensors, "register_tokens", 1) if "register_tokens" in tensors else 0
+    registers = _measure_axis(path, tensors, "register_tokens", 1) if "register_tokens" in tensors else 0
     return Vit(width=width, depth=len(blocks), heads=width // _HEAD_WIDTH, registers=registers, rows=side, columns=side)
 
 
-def _salad_shape(path: Path, tensors: Tensors) -> SaladShape:
+def _infer_salad(path: Path, tensors: Tensors) -> SaladShape:
     return SaladShape(
-        channels=_axis(path, tensors, "score.0.weight", 1),
-        clusters=_axis(path, tensors, "score.3.weight", 0),
-        cluster_dim=_axis(path, tensors, "cluster_features.3.weight", 0),
-        token_dim=_axis(path, tensors, "token_features.2.weight", 0),
-        hidden=_axis(path, tensors, "score.0.weight", 0),
+        channels=_measure_axis(path, tensors, "score.0.weight", 1),
+        clusters=_measure_axis(path, tensors, "score.3.weight", 0),
+        cluster_dim=_measure_axis(path, tensors, "cluster_features.3.weight", 0),
+        token_dim=_measure_axis(path, tensors, "token_features.2.weight", 0),
+        hidden=_measure_axis(path, tensors, "score.0.weight", 0),
     )
 
 
-def _axis(path: Path, tensors: Tensors, name: str, axis: int) -> int:
+def _measure_axis(path: Path, tensors: Tensors, name: str, axis: int) -> int:
     if name not in tensors or not -tensors[name].dim() <= axis < tensors[name].dim():
         close = difflib.get_close_matches(name, list(tensors), n=1)
         instead = f" and has {close[0]!r} instead" if close and close[0] != name else ""
@@ -209,7 +210,7 @@ def _axis(path: Path, tensors: Tensors, name: str, axis: int) -> int:
     return tensors[name].shape[axis]
 
 
-def _ours(path: Path) -> Checkpoint:
+def _read_ours(path: Path) -> Checkpoint:
     card_file = path.with_suffix(".json")
     try:
         card = Card.model_validate_json(card_file.read_text(encoding="utf-8"))
@@ -221,10 +222,10 @@ def _ours(path: Path) -> Checkpoint:
     if card.weights != file_digest(path):
         raise InputError(f"{path}: is not the file that its card {card_file.name} describes; copy both together")
     tensors: dict[str, Tensors] = {}
-    for name, value in _safetensors(path).items():
+    for name, value in _load_safetensors(path).items():
         part, _, inner = name.partition(".")
         tensors.setdefault(part, {})[inner] = value
-    return _checked(path, Layout.OURS, card, tensors)
+    return _check_parts(path, WeightsLayout.OURS, card, tensors)
 
 
 def _first_fault(error: ValidationError) -> str:
@@ -232,14 +233,14 @@ def _first_fault(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first["loc"] else first["msg"]
 
 
-def _safetensors(path: Path) -> Tensors:
+def _load_safetensors(path: Path) -> Tensors:
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path}: is not a whole safetensors file ({error})") from None
 
 
-def _pickled(path: Path) -> Mapping[str, Any]:
+def _load_pickle(path: Path) -> Mapping[str, Any]:
     try:
         with warnings.catch_warnings(action="ignore"), torch.serialization.safe_globals(_HARMLESS):
             content = torch.load(path, map_location="cpu", weights_only=True)

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from tmapr.artifacts.arrays import Arrays
 from tmapr.exceptions import StateError
 from tmapr.places.recursion import update
-from tmapr.places.triangle import RANK, from_dense, padded, quadratic_form, scaled_identity, to_dense
+from tmapr.places.triangle import RANK, from_dense, identity_tiles, quadratic_form, round_up, to_dense
 
 _LEARN, _UNLEARN = 1.0, -1.0
 _FIRST_CAPACITY = 64
@@ -33,9 +33,9 @@ class Ridge:
         self.dim = dim
         self.ridge = ridge
         self.classes = classes
-        self._tiles = scaled_identity(dim, 1.0 / ridge)
+        self._tiles = identity_tiles(dim, 1.0 / ridge)
         # K is `tiles − sign · pendingᵀ pending`: the newest downdate waits for the next pass (see triangle.py).
-        self._pending = np.zeros((RANK, padded(dim)))
+        self._pending = np.zeros((RANK, round_up(dim)))
         self._sign = _LEARN
         self._W = np.zeros((dim, max(_FIRST_CAPACITY, classes)))
 
@@ -115,7 +115,7 @@ class Ridge:
             sound = update(self._tiles, self._pending, self._sign, X, Y, self._W, sign, information)
             self._sign = sign
             if not sound:
-                raise StateError(_advice(sign, self.ridge))
+                raise StateError(_explain_refusal(sign, self.ridge))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that `from_arrays` needs to continue bit for bit."""
@@ -183,7 +183,7 @@ def _factor(matrix: Float[np.ndarray, "dim dim"], what: str) -> tuple[np.ndarray
     return factor
 
 
-def _advice(sign: float, ridge: float) -> str:
+def _explain_refusal(sign: float, ridge: float) -> str:
     if sign == _UNLEARN:
         return "unlearning these rows leaves no positive state; were they learned here, and only unlearned once?"
     return (

@@ -20,7 +20,7 @@ from tmapr.places.analytic import Ridge
 from tmapr.places.attenuation import Attenuation
 from tmapr.places.grid import Grid
 from tmapr.places.mixture import Mixture, Mixtures
-from tmapr.places.projection import Projection, Projector, Subspace, principal
+from tmapr.places.projection import Projection, Projector, Subspace, fit_subspace
 from tmapr.places.unscented import Unscented, Variation
 from tmapr.types import Lesson, PlaceScores
 
@@ -45,7 +45,7 @@ class Places(Settings):
 
     @field_validator("use")
     @classmethod
-    def _in_one_order(cls, use: tuple[Extension, ...]) -> tuple[Extension, ...]:
+    def _order_extensions(cls, use: tuple[Extension, ...]) -> tuple[Extension, ...]:
         # The same subset is the same setting, however it was written.
         return tuple(extension for extension in get_args(Extension) if extension in use)
 
@@ -66,7 +66,7 @@ class Classifier:
         self._lock = Lock()
 
     @classmethod
-    def fitted(
+    def fit(
         cls,
         settings: Places,
         descriptors: Float[np.ndarray, "refs dim"],
@@ -75,9 +75,9 @@ class Classifier:
         """An untaught classifier whose grid and projections suit a reference traverse."""
         return cls(
             settings,
-            Grid.anchored(positions, settings.cell),
+            Grid.from_traverse(positions, settings.cell),
             settings.projection.fit(descriptors),
-            principal(descriptors, settings.mixture.dimension),
+            fit_subspace(descriptors, settings.mixture.dimension),
         )
 
     @property
@@ -96,7 +96,7 @@ class Classifier:
             rows = self._rows(descriptor)
             logits = self._ridge.scores(rows)
             scores = self._unscented.mean_weights @ logits if self._unscented else logits[0]
-            likelihoods = self._mixtures.log_likelihoods(self._reduced(descriptor)) if self._mixtures else None
+            likelihoods = self._mixtures.log_likelihoods(self._reduce(descriptor)) if self._mixtures else None
             return PlaceScores(scores, self._ridge.leverage(rows[0]), likelihoods)
 
     def learn(self, descriptor: Float[np.ndarray, " dim"], position: Float[np.ndarray, "2"]) -> Lesson:
@@ -110,12 +110,12 @@ class Classifier:
             if self._mixtures:
                 self._mixtures.grow(len(self.grid))
             share = self._unscented.update_weights if self._unscented else np.ones(1)
-            weights = self._settings.weight * share * self._belief(rows[:1], place)
+            weights = self._settings.weight * share * self._attenuation_weight(rows[:1], place)
             information = self._attenuation.information if self._attenuation else 1.0
             self._ridge.learn(rows, self._targets(len(rows), place), weights, information)
             self._variation.learn(descriptor, place)
             if self._mixtures:
-                self._mixtures.learn(self._reduced(descriptor), place)
+                self._mixtures.learn(self._reduce(descriptor), place)
             return Lesson(rows, weights, place)
 
     def unlearn(self, lesson: Lesson) -> None:
@@ -137,7 +137,7 @@ class Classifier:
         points = self._unscented.points(descriptor, self._variation) if self._unscented else descriptor[None]
         return self._projector(points)
 
-    def _reduced(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " small"]:
+    def _reduce(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " small"]:
         return self._reducer(descriptor[None])[0]
 
     def _targets(self, count: int, place: int) -> Float[np.ndarray, "k classes"]:
@@ -145,7 +145,7 @@ class Classifier:
         targets[:, place] = 1.0
         return targets
 
-    def _belief(self, row: Float[np.ndarray, "1 out"], place: int) -> float:
+    def _attenuation_weight(self, row: Float[np.ndarray, "1 out"], place: int) -> float:
         if not self._attenuation:
             return 1.0
         return self._attenuation.weight((self._targets(1, place) - self._ridge.scores(row))[0])
@@ -158,7 +158,7 @@ class Classifier:
             )
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything learned; what was fitted at mapping time is in `fitted_arrays`."""
+        """Everything learned; what was fitted at mapping time is in `projection_arrays`."""
         with self._lock:
             learned = put("grid.", self.grid.arrays()) | put("ridge.", self._ridge.arrays())
             learned |= put("variation.", self._variation.arrays())
@@ -167,7 +167,7 @@ class Classifier:
             # A copy: the caller may write it to disk while the next lesson is learned.
             return {name: np.array(array) for name, array in learned.items()}
 
-    def fitted_arrays(self) -> dict[str, np.ndarray]:
+    def projection_arrays(self) -> dict[str, np.ndarray]:
         """What was fitted to the reference descriptors; a lift is made again from its seed."""
         fitted = {"width": np.array(self.dimension)}
         fitted |= {"reducer.mean": self._reducer.mean, "reducer.axes": self._reducer.axes}
@@ -203,7 +203,7 @@ def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:
     for state in states:
         _check_common(state, base)
     grid = Grid.from_arrays(base.grid.arrays())
-    columns = [_united(grid, state.grid) for state in states]
+    columns = [_enter_cells(grid, state.grid) for state in states]
     merged = Classifier(base._settings, grid, base._projector, base._reducer)
     merged._ridge = analytic.merge([state._ridge for state in states], columns, base._ridge, len(grid))
     everyone = [base, *states]
@@ -216,14 +216,14 @@ def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:
     return merged
 
 
-def _united(grid: Grid, other: Grid) -> Int[np.ndarray, " classes"]:
+def _enter_cells(grid: Grid, other: Grid) -> Int[np.ndarray, " classes"]:
     return np.array([grid.enter_cell((column, row)) for column, row in other.cells.tolist()], dtype=np.int64)
 
 
 def _check_common(state: Classifier, base: Classifier) -> None:
     if state._settings != base._settings:
         raise InputError("states with different places settings cannot be merged; map once and share that map")
-    if digest(state.fitted_arrays()) != digest(base.fitted_arrays()):
+    if digest(state.projection_arrays()) != digest(base.projection_arrays()):
         raise InputError("states from different maps cannot be merged: their projections differ")
     origins = np.array_equal(state.grid.origin, base.grid.origin)
     shared = state.grid.cells[: len(base.grid)]

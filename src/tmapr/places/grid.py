@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Float, Int
 
-Cell = tuple[int, int]
+CellIndex = tuple[int, int]
 
 
 class Grid:
@@ -20,10 +20,10 @@ class Grid:
             raise ValueError(f"cell must be positive, got {cell}")
         self.origin = np.array(origin, dtype=float)
         self.cell = cell
-        self._places: dict[Cell, int] = {}
+        self._places: dict[CellIndex, int] = {}
 
     @classmethod
-    def anchored(cls, positions: Float[np.ndarray, "refs 2"], cell: float) -> "Grid":
+    def from_traverse(cls, positions: Float[np.ndarray, "refs 2"], cell: float) -> "Grid":
         """A grid with the traverse's first position in the middle of a cell.
 
         A corner of the bounding box would put a straight first leg exactly onto a cell boundary, where
@@ -41,13 +41,13 @@ class Grid:
 
     def find(self, position: Float[np.ndarray, "2"]) -> int | None:
         """The place at a position, if it was ever entered."""
-        return self._places.get(self._cell(position))
+        return self._places.get(self._cell_at(position))
 
     def enter(self, position: Float[np.ndarray, "2"]) -> int:
         """The place at a position, new if it was never entered."""
-        return self.enter_cell(self._cell(position))
+        return self.enter_cell(self._cell_at(position))
 
-    def enter_cell(self, cell: Cell) -> int:
+    def enter_cell(self, cell: CellIndex) -> int:
         """The place of a cell, new if it was never entered."""
         return self._places.setdefault(cell, len(self._places))
 
@@ -74,6 +74,6 @@ class Grid:
             grid.enter_cell((column, row))
         return grid
 
-    def _cell(self, position: Float[np.ndarray, "2"]) -> Cell:
+    def _cell_at(self, position: Float[np.ndarray, "2"]) -> CellIndex:
         column, row = np.floor((position - self.origin) / self.cell).tolist()
         return int(column), int(row)

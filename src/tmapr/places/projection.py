@@ -14,7 +14,7 @@ from pydantic import Field
 
 from tmapr.config import Settings
 from tmapr.places.lift import VARIANCE, times_bytes
-from tmapr.places.triangle import RANK
+from tmapr.places.triangle import RANK, round_up
 
 _ROUNDING = 1e-10
 _ENOUGH_ROWS = 2000
@@ -59,7 +59,7 @@ class Subspace:
         return (descriptors - self.mean) @ self.axes
 
 
-def principal(descriptors: Float[np.ndarray, "refs dim"], dimension: int) -> Subspace:
+def fit_subspace(descriptors: Float[np.ndarray, "refs dim"], dimension: int) -> Subspace:
     """The principal subspace, at most as wide as the data allow, scaled to a mean ‖z‖² of 1.
 
     A long traverse is sampled evenly: the axes are known long before ten thousand frames are decomposed.
@@ -85,12 +85,12 @@ class Lift:
     matrix: Int8[np.ndarray, " size"]
 
     @classmethod
-    def seeded(cls, seed: int, width: int, dimension: int) -> "Lift":
+    def from_seed(cls, seed: int, width: int, dimension: int) -> "Lift":
         """The bytes are the generator's raw integers, whose stream is fixed by PCG64's definition.
 
         NumPy does not promise that for its distributions, and a seed must mean the same matrix in every map.
         """
-        size = _padded(width) * dimension
+        size = round_up(width, _FOUR) * dimension
         raw = np.random.PCG64(seed).random_raw(-(-size // 8)).astype("<u8")
         return cls(width, dimension, raw.view(np.int8)[:size])
 
@@ -103,7 +103,7 @@ class Lift:
         scale = np.sqrt(2.0 / (self.dimension * VARIANCE))
         for start in range(0, len(descriptors), RANK):
             block = descriptors[start : start + RANK]
-            rows = np.zeros((RANK, _padded(self.width)))
+            rows = np.zeros((RANK, round_up(self.width, _FOUR)))
             rows[: len(block), : self.width] = scale * block
             product = np.empty((RANK, self.dimension))
             times_bytes(rows, self.matrix, product)
@@ -129,9 +129,5 @@ class Projection(Settings):
         if self.kind == "identity":
             return Identity(width)
         if self.kind == "pca":
-            return principal(descriptors, self.dimension)
-        return Lift.seeded(self.seed, width, self.dimension)
-
-
-def _padded(width: int) -> int:
-    return -(-width // _FOUR) * _FOUR
+            return fit_subspace(descriptors, self.dimension)
+        return Lift.from_seed(self.seed, width, self.dimension)

@@ -24,7 +24,7 @@ def update(tiles, pending, pending_sign, X, Y, W, sign, information):
     residual = _residual(X, Y, W)
     if not (L[0, 0] > 0.0 and narrow[0, 0] > 0.0 and np.isfinite(residual.sum())):
         return False
-    correction = sign * _solve_transposed(L, _solve(L, residual))
+    correction = sign * _solve_transpose(L, _solve(L, residual))
     # W before the new downdate: both use the gain of the old K.
     _add_outer(W, G, correction)
     pending[:] = np.sqrt(information) * _solve(narrow, G)
@@ -107,7 +107,7 @@ def _solve(L, right):
 
 
 @kernel
-def _solve_transposed(L, right):
+def _solve_transpose(L, right):
     """L⁻ᵀ · right, by back substitution."""
     solution = right.copy()
     for a in range(RANK - 1, -1, -1):

@@ -31,7 +31,6 @@ _u = np.uint64
 _ZERO, _ONE, _TWO = _u(0), _u(1), _u(2)
 _T = _u(TILE)
 _T2, _T3, _T4, _T5, _T6, _T7, _T8 = (_u(k * TILE) for k in range(2, 9))
-_TILE_SIZE = _u(TILE * TILE)
 _CACHE_LINE = _u(8)
 _AHEAD = _u(1024)
 _BOUNDARY = 64
@@ -41,22 +40,23 @@ _BOUNDARY = 64
 kernel: Any = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
-def padded(dim: int) -> int:
-    """The dimension rounded up to whole tiles; the surplus rows stay zero or unit and never mix with the rest."""
-    return -(-dim // TILE) * TILE
+def round_up(size: int, multiple: int = TILE) -> int:
+    """A size in whole multiples. In tiles, the surplus rows stay zero or unit and never mix with the rest."""
+    return -(-size // multiple) * multiple
 
 
-def aligned(size: int) -> Float[np.ndarray, " size"]:
+def allocate_tiles(panels: int) -> Float[np.ndarray, " size"]:
     """Zeros that start on a cache line: vector loads across two lines cost a twentieth of a pass."""
+    size = panels * (panels + 1) // 2 * TILE**2
     room = np.zeros(size + _BOUNDARY // 8)
     skip = -room.ctypes.data % _BOUNDARY // 8
     return room[skip : skip + size]
 
 
-def scaled_identity(dim: int, scale: float) -> Float[np.ndarray, " size"]:
+def identity_tiles(dim: int, scale: float) -> Float[np.ndarray, " size"]:
     """The tiles of scale · I."""
-    panels = padded(dim) // TILE
-    tiles = aligned(panels * (panels + 1) // 2 * TILE**2)
+    panels = round_up(dim) // TILE
+    tiles = allocate_tiles(panels)
     for panel in range(panels):
         np.fill_diagonal(tiles.reshape(-1, TILE, TILE)[panel * (panel + 1) // 2 + panel], scale)
     return tiles
@@ -65,18 +65,18 @@ def scaled_identity(dim: int, scale: float) -> Float[np.ndarray, " size"]:
 def from_dense(matrix: Float[np.ndarray, "dim dim"], scale: float) -> Float[np.ndarray, " size"]:
     """The tiles of a symmetric matrix; `scale` fills the diagonal of the padding."""
     dim = len(matrix)
-    full = scale * np.eye(padded(dim))
+    full = scale * np.eye(round_up(dim))
     full[:dim, :dim] = matrix
     panels = len(full) // TILE
     blocks = full.reshape(panels, TILE, panels, TILE)
-    tiles = aligned(panels * (panels + 1) // 2 * TILE**2)
+    tiles = allocate_tiles(panels)
     tiles[:] = np.concatenate([blocks[i, :, j].ravel() for i in range(panels) for j in range(i + 1)])
     return tiles
 
 
 def to_dense(tiles: Float[np.ndarray, " size"], dim: int) -> Float[np.ndarray, "dim dim"]:
     """The full symmetric matrix."""
-    panels = padded(dim) // TILE
+    panels = round_up(dim) // TILE
     full = np.zeros((panels, TILE, panels, TILE))
     count = 0
     for i in range(panels):

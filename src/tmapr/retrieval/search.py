@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tmapr.config import Settings
 from tmapr.retrieval.memory import Memory
-from tmapr.types import Candidate, PlaceScores
+from tmapr.types import Candidate, PlaceScores, Recognition
 
 _MAD_TO_DEVIATION = 1.4826
 _HALF = 0.5
@@ -47,15 +47,19 @@ class Retrieval(Settings):
         descriptor: Float[np.ndarray, " dim"],
         scores: PlaceScores | None,
         neighbourhood: Callable[[Sequence[int]], list[int]],
-    ) -> tuple[Candidate, ...]:
-        """The best references, best first; none where no reference exists."""
+        count: int | None = None,
+    ) -> Recognition:
+        """The best references, best first: as many as are judged, or so many; none where no reference exists."""
+        leverage = scores.leverage if scores else None
         if self.mode == "off" or not len(memory):
-            return ()
-        matches = self._matches(memory, descriptor, scores, neighbourhood)
+            return Recognition(leverage=leverage)
+        matches = self._match(memory, descriptor, scores, neighbourhood)
         order = np.argsort(-matches.scores, kind="stable")
-        return tuple(self._candidate(memory, matches, order, rank) for rank in range(min(self.candidates, len(order))))
+        ranks = range(min(count or self.candidates, len(order)))
+        found = tuple(self._pick(memory, matches, order, rank) for rank in ranks)
+        return Recognition(found, leverage, matches.constrained)
 
-    def _matches(
+    def _match(
         self,
         memory: Memory,
         descriptor: Float[np.ndarray, " dim"],
@@ -77,16 +81,16 @@ class Retrieval(Settings):
             term = trust * self._place_term(scores)
             total += term[memory.places[rows]]
             probed += term[memory.places[memory.probes]]
-        return _Matches(rows, cosines, total, probed)
+        return _Matches(rows, cosines, total, probed, allowed is not None)
 
     def _place_term(self, scores: PlaceScores) -> Float[np.ndarray, " classes"]:
-        term = self.class_weight * _standardised(scores.scores)
+        term = self.class_weight * _standardise(scores.scores)
         if scores.log_likelihoods is not None:
-            likelihood = np.clip(_standardised(scores.log_likelihoods), -self.clip, self.clip)
+            likelihood = np.clip(_standardise(scores.log_likelihoods), -self.clip, self.clip)
             term = term + self.likelihood_weight * likelihood
         return term
 
-    def _candidate(self, memory: Memory, matches: "_Matches", order: Int[np.ndarray, " rows"], rank: int) -> Candidate:
+    def _pick(self, memory: Memory, matches: "_Matches", order: Int[np.ndarray, " rows"], rank: int) -> Candidate:
         at = order[rank]
         row = matches.rows[at]
         position = memory.positions[row]
@@ -114,6 +118,7 @@ class _Matches:
     cosines: Float[np.ndarray, " rows"]
     scores: Float[np.ndarray, " rows"]
     probed: Float[np.ndarray, " probes"]
+    constrained: bool
 
 
 def _center_and_deviation(values: Float[np.ndarray, " n"]) -> tuple[float, float]:
@@ -123,6 +128,6 @@ def _center_and_deviation(values: Float[np.ndarray, " n"]) -> tuple[float, float
     return center, deviation if deviation > 0 else 1.0
 
 
-def _standardised(values: Float[np.ndarray, " classes"]) -> Float[np.ndarray, " classes"]:
+def _standardise(values: Float[np.ndarray, " classes"]) -> Float[np.ndarray, " classes"]:
     center, deviation = _center_and_deviation(values)
     return (values - center) / deviation

@@ -42,7 +42,7 @@ class Builder:
         self._rows.append((corner, a, b, finish, self.texture))
 
     def take(self, other: "Builder") -> None:
-        """All that another has built."""
+        """Add all that another has built."""
         self._rows.extend(other._rows)
 
     def ground(self, low: Vector, high: Vector, finish: Finish, level: float = 0.0) -> None:
@@ -74,8 +74,8 @@ class Builder:
         self.pole(place, trunk + 0.3 * height, 0.12 * spread, Finish(Stuff.WOOD, 0.5))
         center = np.array([*place, trunk + (height - trunk) / 2])
         for _ in range(leaves):
-            offset = _in_ball(rng) * np.array([spread, spread, (height - trunk) / 2])
-            first, second = _frame(rng)
+            offset = _sample_ball(rng) * np.array([spread, spread, (height - trunk) / 2])
+            first, second = _sample_axes(rng)
             size = spread * rng.uniform(0.3, 0.7)
             middle = center + offset
             self.quad(middle - size / 2 * (first + second), size * first, size * second, Finish(Stuff.FOLIAGE, 0.6))
@@ -156,7 +156,7 @@ class Wall:
         return self.corner + along * self.direction + out * self.outward
 
     def build(self, builder: Builder, finish: Finish) -> None:
-        """The bare wall."""
+        """Put up the bare wall."""
         self.hang(builder, (0.0, 0.0), (self.length, self.height), finish, out=0.0)
 
     def hang(self, builder: Builder, low: Vector, size: Vector, finish: Finish, out: float = PROUD) -> None:
@@ -165,12 +165,12 @@ class Wall:
         builder.quad((*foot, low[1]), (*(size[0] * self.direction), 0.0), size[1] * UP, finish)
 
 
-def _in_ball(rng: np.random.Generator) -> Float[np.ndarray, "3"]:
+def _sample_ball(rng: np.random.Generator) -> Float[np.ndarray, "3"]:
     direction = rng.normal(size=3)
     return direction / np.linalg.norm(direction) * rng.random() ** (1 / 3)
 
 
-def _frame(rng: np.random.Generator) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
+def _sample_axes(rng: np.random.Generator) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
     """Two random directions at right angles."""
     first, other = rng.normal(size=3), rng.normal(size=3)
     first /= np.linalg.norm(first)

@@ -55,7 +55,7 @@ class Camera(Settings):
     nuc_freeze: float = Field(0.4, ge=0, description="seconds a shutter takes; the last frame is repeated meanwhile")
 
     @model_validator(mode="after")
-    def _opens_again(self) -> "Camera":
+    def _check_shutter(self) -> "Camera":
         if 0 < self.nuc_every <= self.nuc_freeze:
             raise ValueError(f"nuc_freeze must be less than nuc_every, {self.nuc_every} s, got {self.nuc_freeze} s")
         return self

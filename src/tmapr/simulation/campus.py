@@ -9,7 +9,7 @@ import numpy as np
 from tmapr.simulation.blocks import Builder, Finish, Wall
 from tmapr.simulation.materials import Stuff
 from tmapr.simulation.scene import Behind
-from tmapr.simulation.world import World, copied_seeds
+from tmapr.simulation.world import World, sample_seeds
 
 CELL, CEILING = 2.6, 2.9
 """Metres: a corridor's width and height."""
@@ -18,7 +18,7 @@ _STUBS = 6
 _STRETCH = 8.0
 """Metres."""
 
-Cell = tuple[int, int]
+CorridorCell = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Stretch:
     texture: tuple[float, float]
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator) -> "Stretch":
-        """Any stretch."""
+    def sample(cls, rng: np.random.Generator) -> "Stretch":
+        """One at random: three in four have doors, half have windows."""
         kinds = (Stuff.WOOD, Stuff.METAL, Stuff.PAINTED_METAL, Stuff.GLASS)
         things = tuple(
             (
@@ -64,21 +64,21 @@ class Stretch:
             start = bay * self.bay
             if self.door and not (outside and self.window):
                 stuff = Stuff.PAINTED_METAL if self.metal else Stuff.WOOD
-                wall.hang(builder, (start + 0.4, 0.0), (self.door, 2.1), _inside(stuff))
+                wall.hang(builder, (start + 0.4, 0.0), (self.door, 2.1), _finish(stuff))
             if self.window and outside:
-                wall.hang(builder, (start + 0.5, 1.0), (self.window, 1.4), _inside(Stuff.GLASS, Behind.OUTDOORS))
+                wall.hang(builder, (start + 0.5, 1.0), (self.window, 1.4), _finish(Stuff.GLASS, Behind.OUTDOORS))
                 if self.heater:
                     wall.hang(
                         builder,
                         (start + 0.5, 0.15),
                         (self.window, 0.6),
-                        _inside(Stuff.PAINTED_METAL, power=160.0),
+                        _finish(Stuff.PAINTED_METAL, power=160.0),
                         0.12,
                     )
             for along, up, width, height, stuff, power in self.things:
                 if along * self.bay + width < self.bay:
                     wall.hang(
-                        builder, (start + along * self.bay, up), (width, height), _inside(stuff, power=power), 0.1
+                        builder, (start + along * self.bay, up), (width, height), _finish(stuff, power=power), 0.1
                     )
 
 
@@ -91,37 +91,37 @@ def build_campus(rng: np.random.Generator, aliasing: float, length: float | None
     leave, back = (wide, tall // 4), (wide, tall - tall // 4)
     aside = [leave, (wide + reach, leave[1]), (wide + reach, back[1]), back]
     detour = [*route[:2], *aside, *route[2:]]
-    cells = _along(route) | _along(aside)
+    cells = _cells_along(route) | _cells_along(aside)
     for _ in range(_STUBS):
         column, row = sorted(cells)[rng.integers(len(cells))]
         step = [(1, 0), (-1, 0), (0, 1), (0, -1)][rng.integers(4)]
         cells |= {(column + n * step[0], row + n * step[1]) for n in range(int(rng.integers(2, 4)))}
     builder = Builder()
-    _floors(builder, cells, rng)
-    walls = _walls(cells, rng)
+    _lay_floors(builder, cells, rng)
+    walls = _find_walls(cells, rng)
     for wall, outside in walls:
         builder.texture = (rng.uniform(0, 25), rng.uniform(0, 25))
         leak = rng.uniform(0, 8) * (1 - aliasing)
-        wall.build(builder, _inside(Stuff.PLASTER, Behind.OUTDOORS if outside else Behind.ITSELF, leak))
-    parts = [(part, outside) for wall, outside in walls for part in _parts(wall)]
-    for (part, outside), seed in zip(parts, copied_seeds(len(parts), aliasing, rng), strict=True):
-        Stretch.drawn(np.random.default_rng(seed)).build(builder, part, outside)
+        wall.build(builder, _finish(Stuff.PLASTER, Behind.OUTDOORS if outside else Behind.ITSELF, leak))
+    parts = [(part, outside) for wall, outside in walls for part in _cut(wall)]
+    for (part, outside), seed in zip(parts, sample_seeds(len(parts), aliasing, rng), strict=True):
+        Stretch.sample(np.random.default_rng(seed)).build(builder, part, outside)
     ways = [CELL * (np.array(way, dtype=float) + 0.5) for way in (route, detour)]
-    return World(builder.scene(), ways[0], ways[1], turn=1.0, speed=1.0, passing=partial(_passing, sorted(cells)))
+    return World(builder.scene(), ways[0], ways[1], turn=1.0, speed=1.0, passing=partial(_place_people, sorted(cells)))
 
 
-def _parts(wall: Wall) -> list[Wall]:
+def _cut(wall: Wall) -> list[Wall]:
     """A wall cut into stretches."""
     count = max(1, round(wall.length / _STRETCH))
     length = wall.length / count
     return [Wall(wall.at(number * length), wall.direction, length, CEILING) for number in range(count)]
 
 
-def _inside(stuff: Stuff, behind: Behind = Behind.ITSELF, power: float = 0.0) -> Finish:
+def _finish(stuff: Stuff, behind: Behind = Behind.ITSELF, power: float = 0.0) -> Finish:
     return Finish(stuff, 0.0, behind, power, indoors=True)
 
 
-def _along(way: list[Cell]) -> set[Cell]:
+def _cells_along(way: list[CorridorCell]) -> set[CorridorCell]:
     """The cells under a way of straight legs."""
     cells = set()
     for (x0, y0), (x1, y1) in pairwise(way):
@@ -129,7 +129,7 @@ def _along(way: list[Cell]) -> set[Cell]:
     return cells
 
 
-def _walls(cells: set[Cell], rng: np.random.Generator) -> list[tuple[Wall, bool]]:
+def _find_walls(cells: set[CorridorCell], rng: np.random.Generator) -> list[tuple[Wall, bool]]:
     """Where a corridor's cell ends: neighbouring ones in a line are one wall. Some face the open air behind them."""
     walls = []
     # Walking along a wall, the corridor lies to the right: its outward side.
@@ -149,24 +149,24 @@ def _walls(cells: set[Cell], rng: np.random.Generator) -> list[tuple[Wall, bool]
     return walls
 
 
-def _floors(builder: Builder, cells: set[Cell], rng: np.random.Generator) -> None:
+def _lay_floors(builder: Builder, cells: set[CorridorCell], rng: np.random.Generator) -> None:
     """Floor and ceiling of every cell, and lamps or pipes under some ceilings."""
     shift = (rng.uniform(0, 25), rng.uniform(0, 25))
     for column, row in sorted(cells):
         x, y = CELL * column, CELL * row
         builder.texture = (shift[0] + x, shift[1] + y)
-        builder.ground((x, y), (x + CELL, y + CELL), _inside(Stuff.FLOOR))
-        builder.quad((x, y, CEILING), (0, CELL, 0), (CELL, 0, 0), _inside(Stuff.PLASTER))
+        builder.ground((x, y), (x + CELL, y + CELL), _finish(Stuff.FLOOR))
+        builder.quad((x, y, CEILING), (0, CELL, 0), (CELL, 0, 0), _finish(Stuff.PLASTER))
         if (column + row) % 3 == 0:
-            lamp = _inside(Stuff.GLASS, power=float(rng.choice([25.0, 45.0])))
+            lamp = _finish(Stuff.GLASS, power=float(rng.choice([25.0, 45.0])))
             builder.ground((x + 0.9, y + 0.6), (x + 1.7, y + 2.0), lamp, level=CEILING - 0.05)
 
 
-def _passing(cells: list[Cell], builder: Builder, rng: np.random.Generator) -> None:
+def _place_people(cells: list[CorridorCell], builder: Builder, rng: np.random.Generator) -> None:
     """People along the walls, and carts."""
     for number in rng.choice(len(cells), size=max(2, len(cells) // 25), replace=False):
         place = CELL * (np.array(cells[number]) + 0.5) + rng.uniform(0.7, 0.95, 2) * rng.choice([-1, 1], 2)
         if rng.random() < 0.5:
             builder.person(place, rng.uniform(0, 6.3), rng.uniform(1.5, 1.9), indoors=True)
         else:
-            builder.box(place, 0.0, (0.6, 0.5, 1.0), _inside(Stuff.METAL))
+            builder.box(place, 0.0, (0.6, 0.5, 1.0), _finish(Stuff.METAL))

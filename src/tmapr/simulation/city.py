@@ -11,7 +11,7 @@ from jaxtyping import Float
 from tmapr.simulation.blocks import Builder, Finish, Wall
 from tmapr.simulation.materials import Stuff
 from tmapr.simulation.scene import Behind
-from tmapr.simulation.world import World, copied_seeds
+from tmapr.simulation.world import Point, World, sample_seeds
 
 ROAD, KERB = 4.5, 7.5
 """Metres from the middle of a street to the edge of the carriageway and to the facades."""
@@ -23,8 +23,6 @@ _EDGES = 8  # of the route, one block long each
 _LEAVES = 20
 _DEPTH = 12.0
 """Metres that houses reach back from their facades, where there is room."""
-
-Point = Float[np.ndarray, "2"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,8 @@ class House:
     """W/m² behind one window after the other: curtains, lamps, ovens."""
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator) -> "House":
-        """Any house."""
+    def sample(cls, rng: np.random.Generator) -> "House":
+        """One at random, of two to six storeys."""
         return cls(
             width=rng.uniform(9, 20),
             height=rng.choice([2, 3, 3, 4, 5, 6]) * rng.uniform(2.9, 3.4),
@@ -73,7 +71,7 @@ class House:
         wall.build(builder, finish)
         for side, direction in ((wall.at(wall.length), -wall.outward), (wall.at(0.0, -depth), wall.outward)):
             Wall(side, direction, depth, wall.height).build(builder, finish)
-        self._windows(builder, wall)
+        self._hang_windows(builder, wall)
         door = Finish(Stuff.WOOD, 0.3, Behind.ROOM)
         wall.hang(builder, (self.door * (wall.length - 1.3), 0.0), (1.2, 2.2), door)
         if self.shop:
@@ -84,7 +82,7 @@ class House:
             unit = Finish(Stuff.PAINTED_METAL, 0.4, power=180.0)
             wall.hang(builder, (along * (wall.length - 1), up * (wall.height - 1)), (0.9, 0.7), unit, out=0.3)
 
-    def _windows(self, builder: Builder, wall: Wall) -> None:
+    def _hang_windows(self, builder: Builder, wall: Wall) -> None:
         power = cycle(self.lit)
         count = int((wall.length - 1.0) / self.spacing)
         margin = (wall.length - count * self.spacing + self.spacing - self.window[0]) / 2
@@ -101,14 +99,14 @@ def build_city(rng: np.random.Generator, aliasing: float, length: float | None) 
     uneven = 0.15 * (1 - aliasing)
     xs, ys = (_crossings(block * rng.uniform(1 - uneven, 1 + uneven, n - 1)) for n in (_COLUMNS, _ROWS))
     builder = Builder()
-    _grounds(builder, xs, ys)
+    _lay_grounds(builder, xs, ys)
     segments = _segments(xs, ys)
     # Houses of two streets stand back to back in a block.
     depth = float(min(_DEPTH, np.diff(xs).min() / 2 - KERB, np.diff(ys).min() / 2 - KERB))
     kerbs = [_sides(*segment) for segment in segments]
-    seeds = copied_seeds(len(segments), aliasing, rng)
+    seeds = sample_seeds(len(segments), aliasing, rng)
     for segment, sides, seed in zip(segments, kerbs, seeds, strict=True):
-        _street(builder, segment, sides, depth, np.random.default_rng(seed))
+        _build_street(builder, segment, sides, depth, np.random.default_rng(seed))
     route, detour = (np.array([(xs[i], ys[j]) for i, j in way]) for way in (_ROUTE, _DETOUR))
     return World(
         builder.scene(),
@@ -116,25 +114,25 @@ def build_city(rng: np.random.Generator, aliasing: float, length: float | None) 
         detour,
         turn=6.0,
         speed=8.0,
-        passing=partial(_passing, [side for sides in kerbs for side in sides]),
-        twins=_twins(segments, seeds, route, detour),
+        passing=partial(_place_traffic, [side for sides in kerbs for side in sides]),
+        twins=_find_twins(segments, seeds, route, detour),
     )
 
 
-def _twins(
+def _find_twins(
     segments: list[tuple[Point, Point]],
     seeds: list[int],
     route: Float[np.ndarray, "corners 2"],
     detour: Float[np.ndarray, "detoured 2"],
 ) -> tuple[Float[np.ndarray, "2 2"], ...]:
     """The streets that only the detour takes and that look like one of the route's, passed in the same direction."""
-    passed = [dict(_passed(segments, way)) for way in (route, detour)]
+    passed = [dict(_follow_streets(segments, way)) for way in (route, detour)]
     known = {(seeds[street], forth) for street, forth in passed[0].items()}
     alone = [(street, forth) for street, forth in passed[1].items() if street not in passed[0]]
     return tuple(np.array(segments[street]) for street, forth in alone if (seeds[street], forth) in known)
 
 
-def _passed(segments: list[tuple[Point, Point]], way: Float[np.ndarray, "n 2"]) -> Iterator[tuple[int, bool]]:
+def _follow_streets(segments: list[tuple[Point, Point]], way: Float[np.ndarray, "n 2"]) -> Iterator[tuple[int, bool]]:
     """The streets that a way takes, and whether it does so in the direction in which they were built."""
     for start, stop in pairwise(way):
         reach = float(np.hypot(*(stop - start)))
@@ -165,7 +163,7 @@ def _sides(start: Point, stop: Point) -> list[Wall]:
     return [first, Wall(stop - KERB * (ahead + left), -ahead, reach - 2 * KERB, 0.0)]
 
 
-def _grounds(builder: Builder, xs: Float[np.ndarray, " n"], ys: Float[np.ndarray, " m"]) -> None:
+def _lay_grounds(builder: Builder, xs: Float[np.ndarray, " n"], ys: Float[np.ndarray, " m"]) -> None:
     """Lawns, pavements on them, carriageways on these."""
     low, high = np.array([xs[0], ys[0]]) - 80, np.array([xs[-1], ys[-1]]) + 80
     builder.ground(low, high, Finish(Stuff.GRASS, 0.7, Behind.SOIL), level=-0.04)
@@ -177,7 +175,7 @@ def _grounds(builder: Builder, xs: Float[np.ndarray, " n"], ys: Float[np.ndarray
             builder.ground((low[0], y - width), (high[0], y + width), finish, level + 0.005)
 
 
-def _street(
+def _build_street(
     builder: Builder, segment: tuple[Point, Point], sides: list[Wall], depth: float, rng: np.random.Generator
 ) -> None:
     """Patches and manholes in the carriageway, and both sides."""
@@ -190,15 +188,15 @@ def _street(
         builder.texture = (rng.uniform(0, 25), rng.uniform(0, 25))
         builder.ground(center - size / 2, center + size / 2, patch, level=0.03)
     for side in sides:
-        _houses(builder, side, depth, rng)
-        _furniture(builder, side, rng)
+        _build_houses(builder, side, depth, rng)
+        _place_furniture(builder, side, rng)
 
 
-def _houses(builder: Builder, line: Wall, depth: float, rng: np.random.Generator) -> None:
+def _build_houses(builder: Builder, line: Wall, depth: float, rng: np.random.Generator) -> None:
     """Houses wall to wall with a gap here and there."""
     along = 0.0
     while along < line.length - 5:
-        house = House.drawn(rng)
+        house = House.sample(rng)
         width = min(house.width, line.length - along)
         house.build(builder, Wall(line.at(along), line.direction, width, house.height), depth)
         along += width
@@ -209,7 +207,7 @@ def _houses(builder: Builder, line: Wall, depth: float, rng: np.random.Generator
             along += gap
 
 
-def _furniture(builder: Builder, line: Wall, rng: np.random.Generator) -> None:
+def _place_furniture(builder: Builder, line: Wall, rng: np.random.Generator) -> None:
     """Lamps, trees and boxes along the kerb."""
     pace = rng.uniform(9, 24)
     along = pace / 2
@@ -226,7 +224,7 @@ def _furniture(builder: Builder, line: Wall, rng: np.random.Generator) -> None:
         along += pace * rng.uniform(0.5, 1.5)
 
 
-def _passing(kerbs: list[Wall], builder: Builder, rng: np.random.Generator) -> None:
+def _place_traffic(kerbs: list[Wall], builder: Builder, rng: np.random.Generator) -> None:
     """Parked cars in some of the bays, a few of them warm, and people on the pavement."""
     for line in kerbs:
         heading = float(np.arctan2(line.direction[1], line.direction[0]))

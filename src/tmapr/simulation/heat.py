@@ -51,7 +51,7 @@ class Exposure:
 
     @classmethod
     def of(cls, scene: Scene) -> "Exposure":
-        """Of every surface of a scene."""
+        """The exposure of every surface of a scene."""
         return cls(scene.material, scene.normals, scene.sky_view, scene.indoors, scene.behind, scene.power)
 
 
@@ -81,24 +81,24 @@ class Faces:
     """W/(m² K)"""
 
 
-def temperatures(scene: Scene, weather: Weather) -> Float[np.ndarray, " surfaces"]:
-    """Of the surfaces, in K, at the weather's hour."""
-    return daily_cycle(scene, weather, np.array([weather.hour], dtype=float))[0]
+def solve_temperatures(scene: Scene, weather: Weather) -> Float[np.ndarray, " surfaces"]:
+    """Temperatures of the surfaces in K at the weather's hour."""
+    return solve_day(scene, weather, np.array([weather.hour], dtype=float))[0]
 
 
-def daily_cycle(
+def solve_day(
     scene: Scene, weather: Weather, hours: Float[np.ndarray, " hours"]
 ) -> Float[np.ndarray, "hours surfaces"]:
-    """Of the surfaces, in K, at any hours of the weather's day; each distinct exposure is solved once."""
-    exposure, which = distinct(Exposure.of(scene))
-    cycle = settle(slabs(exposure), faces(exposure, weather))
+    """Temperatures in K at any hours of the weather's day; each distinct exposure is solved once."""
+    exposure, which = group_exposures(Exposure.of(scene))
+    cycle = settle(cut_slabs(exposure), expose_faces(exposure, weather))
     step = hours * 3600 / STEP
     before, share = np.floor(step).astype(int), (step % 1)[:, None]
     between = (1 - share) * cycle[before % STEPS] + share * cycle[(before + 1) % STEPS]
     return between[:, which]
 
 
-def distinct(exposure: Exposure) -> tuple[Exposure, Int[np.ndarray, " surfaces"]]:
+def group_exposures(exposure: Exposure) -> tuple[Exposure, Int[np.ndarray, " surfaces"]]:
     """The exposures that differ after rounding, and for every surface which of them is its own.
 
     A sky view is rounded to 0.05, a normal's parts to 0.02 and power to 1 W/m²: some tenths of a kelvin at noon.
@@ -116,7 +116,7 @@ def distinct(exposure: Exposure) -> tuple[Exposure, Int[np.ndarray, " surfaces"]
     return kinds, which
 
 
-def slabs(exposure: Exposure) -> Slabs:
+def cut_slabs(exposure: Exposure) -> Slabs:
     """Cut every surface into nodes; a sheet with nothing behind is cut at its middle, which no heat crosses."""
     thickness = of_each(exposure.material, lambda each: each.thickness)
     depth = np.where(exposure.behind == Behind.ITSELF, thickness / 2, thickness)
@@ -131,7 +131,7 @@ def slabs(exposure: Exposure) -> Slabs:
     )
 
 
-def faces(exposure: Exposure, weather: Weather) -> Faces:
+def expose_faces(exposure: Exposure, weather: Weather) -> Faces:
     """What a day of weather does to either face of the surfaces."""
     hours = np.arange(STEPS) * STEP / 3600
     air, room = air_temperature(weather, hours)[:, None], room_temperature(weather, hours)[:, None]
@@ -142,15 +142,15 @@ def faces(exposure: Exposure, weather: Weather) -> Faces:
     gain = (
         emittance * np.where(exposure.indoors, room**4, seen)
         + np.where(exposure.indoors, _ROOM_CONVECTION * room, blown)
-        + absorbed_sunlight(exposure, weather, hours)
+        + solar_gain(exposure, weather, hours)
         + exposure.power
     )
-    behind = _behind(weather)[exposure.behind]
+    behind = _back_exchange(weather)[exposure.behind]
     back = np.choose(exposure.behind, [room, air, weather.air, air])
     return Faces(gain, front_exchange(exposure, weather), emittance, behind * back, behind)
 
 
-def absorbed_sunlight(
+def solar_gain(
     exposure: Exposure, weather: Weather, hours: Float[np.ndarray, " hours"]
 ) -> Float[np.ndarray, "hours surfaces"]:
     """Sunlight that becomes heat at the surfaces, in W/m²: vapour takes its share first, and rooms get none."""
@@ -174,7 +174,7 @@ def wetting(weather: Weather) -> float:
     return float(40 * (1 - np.exp(-weather.rain / 2)))
 
 
-def _behind(weather: Weather) -> Float[np.ndarray, " kinds"]:
+def _back_exchange(weather: Weather) -> Float[np.ndarray, " kinds"]:
     """W/(m² K) at the back, by Behind: a room's air and walls, outdoor air and walls, half a metre of soil, nothing."""
     return np.array([_ROOM_CONVECTION + _RADIATIVE, convection(weather) + _RADIATIVE, 2.0, 0.0])
 
@@ -188,22 +188,22 @@ def settle(
     of the periodic solution for every material, whatever is behind it. Steps are of the second-order backward
     difference formula, which is right to 0.03 K where implicit Euler is to 0.15 K.
     """
-    now = _balanced(slab, face) if start is None else np.broadcast_to(start, slab.capacity.shape)
+    now = _balance(slab, face) if start is None else np.broadcast_to(start, slab.capacity.shape)
     elimination = _Elimination(slab, face, rate=1.5 / STEP)
     before, cycle = now, np.empty(face.gain.shape)
     for step in range(1, days * STEPS + 1):
         held = slab.capacity * ((2 / STEP) * now - (0.5 / STEP) * before)
         at = step % STEPS
-        before, now = now, elimination.solved(held, face.gain[at], face.back_gain[at], 2 * now[0] - before[0])
+        before, now = now, elimination.solve(held, face.gain[at], face.back_gain[at], 2 * now[0] - before[0])
         cycle[at] = now[0]
     return cycle
 
 
-def _balanced(slab: Slabs, face: Faces) -> Float[np.ndarray, "nodes surfaces"]:
+def _balance(slab: Slabs, face: Faces) -> Float[np.ndarray, "nodes surfaces"]:
     """Temperatures that the means of the day would lead to, if they lasted."""
     guess = np.full(face.exchange.shape, 290.0)
     still = np.zeros(slab.capacity.shape)
-    return _Elimination(slab, face, rate=0.0).solved(still, face.gain.mean(axis=0), face.back_gain.mean(axis=0), guess)
+    return _Elimination(slab, face, rate=0.0).solve(still, face.gain.mean(axis=0), face.back_gain.mean(axis=0), guess)
 
 
 class _Elimination:
@@ -213,7 +213,6 @@ class _Elimination:
     """
 
     def __init__(self, slab: Slabs, face: Faces, rate: float) -> None:
-        self._links = slab.conductance
         self._emittance = face.emittance
         pivots = rate * slab.capacity
         pivots[:-1] += slab.conductance
@@ -225,7 +224,7 @@ class _Elimination:
         self._pivots = pivots
         self._shares = slab.conductance / pivots[1:]
 
-    def solved(
+    def solve(
         self,
         held: Float[np.ndarray, "nodes surfaces"],
         gain: Float[np.ndarray, " surfaces"],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.simulation.heat import STEFAN_BOLTZMANN, Exposure, absorbed_sunlight, front_exchange, temperatures
+from tmapr.simulation.heat import STEFAN_BOLTZMANN, Exposure, front_exchange, solar_gain, solve_temperatures
 from tmapr.simulation.materials import of_each
 from tmapr.simulation.scene import Scene
 from tmapr.simulation.weather import Weather, air_temperature, room_temperature, vapor_pressure
@@ -16,7 +16,6 @@ from tmapr.simulation.weather import Weather, air_temperature, room_temperature,
 BAND = (8e-6, 14e-6)
 """m"""
 _SECOND_RADIATION_CONSTANT = 1.438777e-2
-_COLDEST, _HOTTEST = 120.0, 800.0
 _ELEVATIONS = 64
 _GLANCE = 0.2
 """Sine of the elevation at which walls mirror the sky to someone in the street."""
@@ -43,25 +42,25 @@ class Appearance:
     extinction: float
     """1/m"""
 
-
-def appearance(scene: Scene, weather: Weather) -> Appearance:
-    """Solve the scene's temperatures and say how it looks at the weather's hour."""
-    warmth = temperatures(scene, weather)
-    emissivity = of_each(scene.material, lambda each: each.emissivity)
-    roughness = of_each(scene.material, lambda each: each.roughness)
-    emitted, reflected = band_radiance(warmth), _reflected(scene, weather)
-    return Appearance(
-        radiance=emissivity * emitted + (1 - emissivity) * reflected,
-        emissive_relief=np.minimum(0.2 * roughness, 1 - emissivity) * (emitted - reflected),
-        solar_relief=roughness * emissivity * band_slope(warmth) * _warming(scene, weather, warmth),
-        sky=sky_radiance(weather, _ELEVATIONS),
-        air=float(band_radiance(air_temperature(weather, weather.hour))),
-        extinction=extinction(weather),
-    )
+    @classmethod
+    def of(cls, scene: Scene, weather: Weather) -> "Appearance":
+        """How a scene looks at the weather's hour; its temperatures are solved for."""
+        warmth = solve_temperatures(scene, weather)
+        emissivity = of_each(scene.material, lambda each: each.emissivity)
+        roughness = of_each(scene.material, lambda each: each.roughness)
+        emitted, reflected = band_radiance(warmth), _incident_radiance(scene, weather)
+        return cls(
+            radiance=emissivity * emitted + (1 - emissivity) * reflected,
+            emissive_relief=np.minimum(0.2 * roughness, 1 - emissivity) * (emitted - reflected),
+            solar_relief=roughness * emissivity * band_slope(warmth) * _warming(scene, weather, warmth),
+            sky=sky_radiance(weather, _ELEVATIONS),
+            air=float(band_radiance(air_temperature(weather, weather.hour))),
+            extinction=extinction(weather),
+        )
 
 
 def band_radiance(temperature: float | Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """Of a black body at a temperature in K, 120 … 800: Planck's law integrated over the band."""
+    """Radiance of a black body of 120 … 800 K: Planck's law integrated over the band."""
     shortest, longest = BAND
     share = _share_below(longest, temperature) - _share_below(shortest, temperature)
     return np.asarray(STEFAN_BOLTZMANN / np.pi * temperature**4 * share)
@@ -72,14 +71,8 @@ def band_slope(temperature: float | Float[np.ndarray, "*shape"]) -> Float[np.nda
     return np.asarray(band_radiance(temperature + 0.5) - band_radiance(temperature - 0.5))
 
 
-def brightness_temperature(radiance: float | Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """In K, of the black body with this radiance, to a millikelvin; radiances beyond 120 … 800 K are clipped."""
-    grid = np.linspace(_COLDEST, _HOTTEST, 2721)
-    return np.asarray(np.interp(radiance, band_radiance(grid), grid))
-
-
 def sky_radiance(weather: Weather, count: int) -> Float[np.ndarray, " count"]:
-    """By the sine of the elevation, in even steps from horizon to zenith.
+    """Radiance of the sky by the sine of the elevation, in even steps from horizon to zenith.
 
     Clear air emits as a layer of even depth: the lower one looks, the more of it and the nearer to black. Cloud fills
     what the air before it lets through, a little colder than the air down here.
@@ -96,7 +89,7 @@ def extinction(weather: Weather) -> float:
     return 1.5e-4 + 1.8e-5 * vapor_pressure(weather) + 4e-4 * weather.rain**0.63
 
 
-def _reflected(scene: Scene, weather: Weather) -> Float[np.ndarray, " surfaces"]:
+def _incident_radiance(scene: Scene, weather: Weather) -> Float[np.ndarray, " surfaces"]:
     """Radiance that falls on surfaces: sky from where they face, of low elevation for walls, and black surroundings."""
     sky = sky_radiance(weather, _ELEVATIONS)
     faced = np.interp(np.maximum(scene.normals[:, 2], _GLANCE), np.linspace(0, 1, _ELEVATIONS), sky)
@@ -110,7 +103,7 @@ def _warming(scene: Scene, weather: Weather, warmth: Float[np.ndarray, " surface
     exposure = Exposure.of(scene)
     emissivity = of_each(scene.material, lambda each: each.emissivity)
     radiative = 4 * emissivity * STEFAN_BOLTZMANN * warmth**3
-    sun = absorbed_sunlight(exposure, weather, np.array([weather.hour], dtype=float))[0]
+    sun = solar_gain(exposure, weather, np.array([weather.hour], dtype=float))[0]
     return np.minimum(sun / (front_exchange(exposure, weather) + radiative), _MOST_WARMING)
 
 

@@ -1,4 +1,4 @@
-"""Made-up percepts: what a descriptor and a pose head would say along a drive at noon, at dusk or at night.
+"""Made-up descriptors: what an encoder would say along a drive at noon, at dusk or at night.
 
 A place's descriptor is a smooth random function of position. A condition bends it by a linear map common to all
 places, the way cooling surfaces do, and adds noise. Dusk bends it part of the way to night, so that a classifier
@@ -9,10 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-
-from tmapr.artifacts.percepts import Recording
-from tmapr.simulation.route import Drive
-from tmapr.types import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +27,7 @@ CONDITIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class DescriptorField:
     """The random functions that make up an appearance."""
 
     frequencies: Float[np.ndarray, "2 dim"]
@@ -39,7 +35,9 @@ class World:
     cooling: Float[np.ndarray, "dim dim"]
 
     @classmethod
-    def seeded(cls, seed: int, dimension: int = 128, detail: float = 10.0, repetition: float = 0.5) -> "World":
+    def from_seed(
+        cls, seed: int, dimension: int = 128, detail: float = 10.0, repetition: float = 0.5
+    ) -> "DescriptorField":
         """Appearance changes over `detail` metres; a share `repetition` of it repeats along a street."""
         rng = np.random.default_rng(seed)
         frequencies = rng.normal(size=(2, dimension)) / detail
@@ -57,23 +55,3 @@ class World:
         bent = signal + condition.darkness * signal @ self.cooling
         noisy = bent + condition.noise * np.std(bent) * rng.normal(size=bent.shape)
         return noisy / np.linalg.norm(noisy, axis=1, keepdims=True)
-
-
-def record(world: World, name: str, way: Drive, condition: Condition, rng: np.random.Generator) -> Recording:
-    """Percepts along a drive: descriptors, a pose head with slow and fast errors, and one frozen shutter."""
-    count = len(way.stamps)
-    slow = 4.0 * np.sin(np.linspace(0, 12, count)[:, None] + rng.uniform(0, 6, size=2))
-    positions = way.positions + slow + 2.0 * rng.normal(size=(count, 2))
-    headings = way.headings + 0.1 * rng.normal(size=count)
-    frozen = slice(count // 2, count // 2 + 20)
-    faults = ["" for _ in range(count)]
-    faults[frozen] = [Fault.FROZEN.value] * 20
-    return Recording.from_arrays(
-        name,
-        way.stamps,
-        world.descriptors(way.positions, condition, rng),
-        truth=way.positions,
-        positions=positions,
-        headings=headings,
-        faults=faults,
-    )

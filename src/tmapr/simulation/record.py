@@ -23,24 +23,23 @@ from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.images import Counts
 from tmapr.config import Settings, differences
 from tmapr.data.coordinates import tangent_plane, utm_grid
-from tmapr.data.examination import Watch
 from tmapr.data.folder import write_folder
 from tmapr.data.ms2 import write_ms2
 from tmapr.data.poses import MAX_GAP
 from tmapr.data.sequence import Sequence
-from tmapr.data.stereo import listed
+from tmapr.data.stereo import list_names
 from tmapr.data.sthereo import ZONE, write_sthereo
 from tmapr.exceptions import InputError
 from tmapr.simulation.camera import Camera
 from tmapr.simulation.render import Renderer
-from tmapr.simulation.streets import Family, build
+from tmapr.simulation.streets import Family, build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import SIDES, Side, Traverse, driven, passing
+from tmapr.simulation.traverse import SIDES, Side, Traverse, drive_lap, prepare_passage
 from tmapr.simulation.weather import Weather
 from tmapr.simulation.world import World
-from tmapr.types import NANOSECONDS, CoordinateFrame, Frame
+from tmapr.types import NANOSECONDS, CoordinateFrame, Frame, Watch
 
-Layout = Literal["ms2", "sthereo", "folder"]
+OutputLayout = Literal["ms2", "sthereo", "folder"]
 Texture = Float32[np.ndarray, "texels 2"]
 
 MANIFEST = "simulation.json"
@@ -69,7 +68,7 @@ _NAME = re.compile(r"\w[\w-]{0,63}")
 class Plan(Settings):
     """What a data set is made from, whichever traverses it has."""
 
-    layout: Layout = Field(description="ms2 | sthereo | folder")
+    layout: OutputLayout = Field(description="ms2 | sthereo | folder")
     family: Family = Field("city", description="campus | city | valley")
     seed: int = Field(1, ge=0, description="of the world")
     aliasing: float = Field(0.3, ge=0, le=1, description="share of the world that is copies")
@@ -78,7 +77,7 @@ class Plan(Settings):
     made_by: str = Field(f"tmapr {package_version('tmapr')}", description="another version may draw other images")
 
 
-def recorded(
+def film(
     world: World,
     traverse: Traverse,
     camera: Camera,
@@ -91,7 +90,7 @@ def recorded(
 
     The sensor remembers, so a pass draws every frame in turn, whether or not its image is asked for.
     """
-    passage = passing(world, traverse, camera, side, delay)
+    passage = prepare_passage(world, traverse, camera, side, delay)
     name = f"{traverse.name}/{side}" if side else traverse.name
 
     def start() -> Iterator[Frame]:
@@ -99,31 +98,32 @@ def recorded(
         for row, (view, since) in enumerate(zip(passage.views, passage.times.tolist(), strict=True)):
             radiance = renderer.radiance(view, passage.appearance, texture)
             image = sensor.expose(radiance, since / NANOSECONDS)
-            stamp, position = _start(traverse.weather) + since, passage.positions[row]
-            yield Frame(name, row, stamp, _held(image), position, view.heading)
+            stamp, position = _start_stamp(traverse.weather) + since, passage.positions[row]
+            yield Frame(name, row, stamp, _hold(image), position, view.heading)
 
     return Sequence(name, frame, traverse.frames, start)
 
 
-def write(out: Path, plan: Plan, traverses: abc.Sequence[Traverse], watch: Watch = iter) -> None:
+def write_dataset(out: Path, plan: Plan, traverses: abc.Sequence[Traverse], watch: Watch = iter) -> None:
     """Write traverses in the plan's layout; what the same plan has finished there before is left as it is."""
-    _refuse(traverses)
-    manifest = _opened(out, plan)
+    _refuse_traverses(traverses)
+    manifest = _open_manifest(out, plan)
     missing = [traverse for traverse in traverses if manifest.lacks(traverse, out)]
     if not missing:
         return
-    world, texture = build(plan.family, plan.seed, aliasing=plan.aliasing, length=plan.length), make_texture(plan.seed)
+    world = build_world(plan.family, plan.seed, aliasing=plan.aliasing, length=plan.length)
+    texture = make_texture(plan.seed)
     cameras = 1 if plan.layout == "folder" else len(SIDES)
     steps = iter(watch(range(cameras * sum(traverse.frames for traverse in missing))))
 
-    def sees(traverse: Traverse, side: Side | None, delay: float) -> Sequence:
-        sequence = recorded(world, traverse, plan.camera, texture, FRAMES[plan.layout], side, delay)
-        return _ahead(sequence, steps)
+    def film_side(traverse: Traverse, side: Side | None, delay: float) -> Sequence:
+        sequence = film(world, traverse, plan.camera, texture, FRAMES[plan.layout], side, delay)
+        return _draw_ahead(sequence, steps)
 
-    manifest = manifest.begun(missing, out)
+    manifest = manifest.begin(missing, out)
     for traverse in missing:
-        _write(out, plan.layout, traverse, sees, _sparseness(world, traverse))
-        manifest = manifest.finished(traverse.name, out)
+        _write_traverse(out, plan.layout, traverse, film_side, _sparseness(world, traverse))
+        manifest = manifest.finish(traverse.name, out)
     next(steps, None)  # there is none: a progress bar sees its end
 
 
@@ -145,26 +145,25 @@ class Manifest(Settings):
             raise InputError(f"{taken[0]}: is there already and was not simulated; remove it, or choose another name")
         return True
 
-    def begun(self, traverses: abc.Sequence[Traverse], out: Path) -> "Manifest":
-        """Kept in `out`, with these traverses to come; what an earlier attempt left of them is removed."""
+    def begin(self, traverses: abc.Sequence[Traverse], out: Path) -> "Manifest":
+        """Save it to `out` with these traverses to come; what an earlier attempt left of them is removed."""
         for traverse in traverses:
             for folder in _folders(out, self.plan.layout, traverse.name):
                 if folder.exists():
                     shutil.rmtree(folder)
         coming = {traverse.name: traverse for traverse in traverses}
-        return self._kept(out, {"traverses": self.traverses | coming})
+        return Manifest(plan=self.plan, traverses=self.traverses | coming, whole=self.whole)._save(out)
 
-    def finished(self, name: str, out: Path) -> "Manifest":
-        """Kept in `out`, with one more whole traverse."""
-        return self._kept(out, {"whole": (*self.whole, name)})
+    def finish(self, name: str, out: Path) -> "Manifest":
+        """Save it to `out` with one more whole traverse."""
+        return Manifest(plan=self.plan, traverses=self.traverses, whole=(*self.whole, name))._save(out)
 
-    def _kept(self, out: Path, update: dict[str, object]) -> "Manifest":
-        manifest = self.model_copy(update=update)
-        write_text(out / MANIFEST, f"{manifest.model_dump_json(indent=1)}\n")
-        return manifest
+    def _save(self, out: Path) -> "Manifest":
+        write_text(out / MANIFEST, f"{self.model_dump_json(indent=1)}\n")
+        return self
 
 
-def _refuse(traverses: abc.Sequence[Traverse]) -> None:
+def _refuse_traverses(traverses: abc.Sequence[Traverse]) -> None:
     names = [traverse.name for traverse in traverses]
     for traverse in traverses:
         if not _NAME.fullmatch(traverse.name):
@@ -177,11 +176,11 @@ def _refuse(traverses: abc.Sequence[Traverse]) -> None:
             )
 
 
-def _opened(out: Path, plan: Plan) -> Manifest:
+def _open_manifest(out: Path, plan: Plan) -> Manifest:
     """The manifest in a folder, or a new one if there is nothing yet."""
     path = out / MANIFEST
     if not path.exists():
-        if out.exists() and listed(out):
+        if out.exists() and list_names(out):
             raise InputError(f"{out}: is not empty and holds no {MANIFEST}; name a new folder, or empty this one")
         return Manifest(plan=plan)
     try:
@@ -198,30 +197,30 @@ def _refuse_changes(out: Path, changes: list[str]) -> None:
         raise InputError(f"{out}: was made with {changes[0]}; remove it, or choose another folder")
 
 
-def _folders(out: Path, layout: Layout, name: str) -> list[Path]:
+def _folders(out: Path, layout: OutputLayout, name: str) -> list[Path]:
     """All that a traverse has in a data set."""
     return [out / "sync_data" / name, out / "odom" / name] if layout == "ms2" else [out / name]
 
 
-def _write(
+def _write_traverse(
     out: Path,
-    layout: Layout,
+    layout: OutputLayout,
     traverse: Traverse,
-    sees: Callable[[Traverse, Side | None, float], Sequence],
+    film_side: Callable[[Traverse, Side | None, float], Sequence],
     every: int,
 ) -> None:
     """Write what each camera sees; `every` is for how many frames STheReO has a pose."""
     if layout == "folder":
-        write_folder(out / traverse.name, sees(traverse, None, 0.0))
+        write_folder(out / traverse.name, film_side(traverse, None, 0.0))
     elif layout == "ms2":
         for side in SIDES:
-            write_ms2(out, f"{traverse.name}/{side}", sees(traverse, side, 0.0))
+            write_ms2(out, f"{traverse.name}/{side}", film_side(traverse, side, 0.0))
     else:
         for side, delay in zip(SIDES, (0.0, _UNTRIGGERED), strict=True):
-            write_sthereo(out, f"{traverse.name}/{side}", sees(traverse, side, delay), every)
+            write_sthereo(out, f"{traverse.name}/{side}", film_side(traverse, side, delay), every)
 
 
-def _ahead(sequence: Sequence, steps: Iterator[int]) -> Sequence:
+def _draw_ahead(sequence: Sequence, steps: Iterator[int]) -> Sequence:
     """The same frames, each drawn by a thread while the one before it is written, and a step for each."""
 
     def start() -> Iterator[Frame]:
@@ -238,14 +237,14 @@ def _ahead(sequence: Sequence, steps: Iterator[int]) -> Sequence:
 
 def _sparseness(world: World, traverse: Traverse) -> int:
     """For how many frames there is a pose: few enough to be bridged, though intervals are up to a third longer."""
-    motion, _ = driven(world, traverse)
+    motion, _ = drive_lap(world, traverse)
     return int(np.clip(0.75 * MAX_GAP * traverse.frames / motion.duration, 1, _SPARSE))
 
 
-def _start(weather: Weather) -> int:
+def _start_stamp(weather: Weather) -> int:
     """When a traverse under a weather begins, in nanoseconds since the epoch: on its day, by its clock."""
     return _YEAR + round((24 * weather.day + weather.hour) * 3600) * NANOSECONDS
 
 
-def _held(image: Counts) -> Callable[[], Counts]:
+def _hold(image: Counts) -> Callable[[], Counts]:
     return lambda: image

@@ -15,7 +15,7 @@ from tmapr.simulation.camera import Camera
 from tmapr.simulation.light import Appearance
 from tmapr.simulation.scene import Scene
 from tmapr.simulation.texture import LEVELS, SIZE, TEXEL
-from tmapr.simulation.view import FAR, NEAR, NOTHING, View, pixel_rays
+from tmapr.simulation.view import FAR, NEAR, NOTHING, Viewpoint, pixel_rays
 
 kernel: Any = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 
@@ -45,14 +45,14 @@ class Renderer:
         self._nearness = np.zeros((camera.height, camera.width), np.float32)
         self._rays = pixel_rays(camera)
 
-    def rasterise(self, view: View) -> Buffers:
+    def rasterise(self, view: Viewpoint) -> Buffers:
         """Which surface each pixel sees."""
         turned = view.axes
         _rasterise(self._corners, view.eye, turned, self._rays, self._planes, self._ids, self._nearness)
         return Buffers(self._ids, self._nearness, self._planes)
 
     def radiance(
-        self, view: View, appearance: Appearance, texture: Float32[np.ndarray, "texels 2"]
+        self, view: Viewpoint, appearance: Appearance, texture: Float32[np.ndarray, "texels 2"]
     ) -> Float32[np.ndarray, "height width"]:
         """The radiance that enters each pixel, in W/(m² sr)."""
         seen = self.rasterise(view)
@@ -180,14 +180,14 @@ def _shade(ids, nearness, planes, places, shades, texture, rising, rays, sky, ai
                 out[row, column] = sky[i] + np.float32(at - i) * (sky[i + 1] - sky[i])
                 continue
             depth = np.float32(1.0) / nearness[row, column]
-            emissive, solar = _textured(planes[k], places[k], texture, row, column, depth)
+            emissive, solar = _sample_texture(planes[k], places[k], texture, row, column, depth)
             value = shades[k, 0] + emissive * shades[k, 1] + solar * shades[k, 2]
             passed = np.exp(-air[1] * depth)
             out[row, column] = passed * value + (np.float32(1.0) - passed) * air[0]
 
 
 @kernel
-def _textured(plane, place, texture, row, column, depth):
+def _sample_texture(plane, place, texture, row, column, depth):
     """The texture's two channels where the pixel meets the surface, at the level of the pixel's footprint."""
     r, c = np.float32(row), np.float32(column)
     u = (plane[0, 0] * c + plane[0, 1] * r + plane[0, 2]) * depth

@@ -13,7 +13,7 @@ from tmapr.simulation.camera import Camera
 from tmapr.simulation.light import Appearance
 from tmapr.simulation.scene import Scene
 from tmapr.simulation.texture import LEVELS, SIZE, TEXEL
-from tmapr.simulation.view import FAR, NEAR, NOTHING, View, pixel_rays
+from tmapr.simulation.view import FAR, NEAR, NOTHING, Viewpoint, pixel_rays
 
 _ASKED = {"cuda": 1 << 27, "cpu": 1 << 22}
 """Pixels times surfaces that ask at once: what fills a GPU would fall out of a CPU's cache."""
@@ -25,41 +25,41 @@ class TorchRenderer:
     def __init__(self, scene: Scene, camera: Camera, device: str) -> None:
         self._device = torch.device(device)
         # Positions in float64: a determinant of three of them must survive the subtraction of the eye.
-        self._corners = self._sent(np.stack([scene.origin, scene.along, scene.across], axis=1))
+        self._corners = self._send(np.stack([scene.origin, scene.along, scene.across], axis=1))
         lengths = np.stack([np.linalg.norm(scene.along, axis=1), np.linalg.norm(scene.across, axis=1)], axis=1)
-        self._texture = self._sent(np.concatenate([scene.texture, lengths], axis=1)).float()
+        self._texture = self._send(np.concatenate([scene.texture, lengths], axis=1)).float()
         rows, columns = np.mgrid[: camera.height, : camera.width]
         pixels = np.stack([columns.ravel(), rows.ravel(), np.ones(rows.size)], axis=1)
-        self._pixels, self._rays = self._sent(pixels).float(), self._sent(pixel_rays(camera))
+        self._pixels, self._rays = self._send(pixels).float(), self._send(pixel_rays(camera))
         self._shape = (camera.height, camera.width)
 
-    def rasterise(self, view: View) -> tuple[Int[Tensor, "height width"], Float[Tensor, "height width"]]:
+    def rasterise(self, view: Viewpoint) -> tuple[Int[Tensor, "height width"], Float[Tensor, "height width"]]:
         """Which surface each pixel sees, or NOTHING, and one over its depth."""
-        ids, nearness = self._seen(self._planes(view))
+        ids, nearness = self._trace(self._planes(view))
         return ids.reshape(self._shape), nearness.reshape(self._shape)
 
     def radiance(
-        self, view: View, appearance: Appearance, texture: Float[Tensor, "texels 2"]
+        self, view: Viewpoint, appearance: Appearance, texture: Float[Tensor, "texels 2"]
     ) -> Float[Tensor, "height width"]:
         """The radiance that enters each pixel, in W/(m² sr)."""
         planes = self._planes(view)
-        ids, nearness = self._seen(planes)
+        ids, nearness = self._trace(planes)
         known, depth = ids.clamp(min=0), 1 / nearness
-        relief = self._textured(planes[known], self._texture[known], depth, texture)
+        relief = self._sample_texture(planes[known], self._texture[known], depth, texture)
         columns = (appearance.radiance, appearance.emissive_relief, appearance.solar_relief)
-        shades = self._sent(np.stack(columns, axis=1)).float()[known]
+        shades = self._send(np.stack(columns, axis=1)).float()[known]
         passed = torch.exp(-appearance.extinction * depth)
         value = passed * (shades[:, 0] + (relief * shades[:, 1:]).sum(dim=1)) + (1 - passed) * appearance.air
         return torch.where(ids == NOTHING, self._sky(view, appearance), value).reshape(self._shape)
 
-    def _sent(self, array: np.ndarray) -> Tensor:
+    def _send(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
 
-    def _planes(self, view: View) -> Float[Tensor, "surfaces 3 3"]:
+    def _planes(self, view: Viewpoint) -> Float[Tensor, "surfaces 3 3"]:
         """u/t, v/t and 1/t of every surface as linear functions of (column, row, 1); 0 where it cannot be seen."""
-        axes = self._sent(view.axes)
+        axes = self._send(view.axes)
         corner, along, across = self._corners.unbind(dim=1)
-        corner = corner - self._sent(view.eye)
+        corner = corner - self._send(view.eye)
         inverse = torch.stack(
             [torch.cross(across, corner, dim=1), torch.cross(corner, along, dim=1), torch.cross(along, across, dim=1)],
             dim=1,
@@ -79,7 +79,7 @@ class TorchRenderer:
             inside &= ((across < reach * ahead).any(dim=1)) & ((across > -reach * ahead).any(dim=1))
         return inside
 
-    def _seen(self, planes: Float[Tensor, "surfaces 3 3"]) -> tuple[Int[Tensor, " pixels"], Float[Tensor, " pixels"]]:
+    def _trace(self, planes: Float[Tensor, "surfaces 3 3"]) -> tuple[Int[Tensor, " pixels"], Float[Tensor, " pixels"]]:
         usable = planes.flatten(1).any(dim=1).nonzero().flatten()
         nearness = torch.full((len(self._pixels),), 1 / FAR, device=self._device)
         ids = torch.full((len(self._pixels),), NOTHING, device=self._device)
@@ -94,7 +94,7 @@ class TorchRenderer:
             ids = torch.where(nearer, part[best.indices], ids)
         return ids, nearness
 
-    def _textured(
+    def _sample_texture(
         self,
         planes: Float[Tensor, "pixels 3 3"],
         places: Float[Tensor, "pixels 4"],
@@ -120,13 +120,13 @@ class TorchRenderer:
             total += weight[:, None] * texture[base + y * size + x]
         return total
 
-    def _sky(self, view: View, appearance: Appearance) -> Float[Tensor, " pixels"]:
-        rays = self._pixels @ (self._rays.T @ self._sent(view.axes)).float()
+    def _sky(self, view: Viewpoint, appearance: Appearance) -> Float[Tensor, " pixels"]:
+        rays = self._pixels @ (self._rays.T @ self._send(view.axes)).float()
         at = (rays[:, 2] / rays.norm(dim=1)).clamp(0, 0.999999) * (len(appearance.sky) - 1)
-        sky, low = self._sent(appearance.sky).float(), at.long()
+        sky, low = self._send(appearance.sky).float(), at.long()
         return sky[low] + (at - low) * (sky[low + 1] - sky[low])
 
 
-def texture_on(texture: Float32[np.ndarray, "texels 2"], device: str) -> Float[Tensor, "texels 2"]:
+def move_texture(texture: Float32[np.ndarray, "texels 2"], device: str) -> Float[Tensor, "texels 2"]:
     """The world's texture where the renderer is."""
     return torch.from_numpy(texture).to(device)

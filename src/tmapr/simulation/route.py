@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from tmapr.data.poses import wrapped
+from tmapr.data.poses import Poses, wrap_angles
 from tmapr.types import NANOSECONDS
 
 _START = 1_700_000_000 * NANOSECONDS
@@ -41,32 +41,14 @@ _SWAY = float(np.radians(0.7))
 """Bound of pitch and roll, 2.4 times their standard deviation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drive:
-    """Stamps and true poses of one traverse."""
-
-    stamps: Int[np.ndarray, " frames"]
-    positions: Float[np.ndarray, "frames 2"]
-    headings: Float[np.ndarray, " frames"]
-
-
 def block_loop(width: float, height: float) -> Float[np.ndarray, "corners 2"]:
     """A closed rectangle with its start in the middle of a side."""
     return np.array([[0, 0], [width / 2, 0], [width / 2, height], [-width / 2, height], [-width / 2, 0], [0, 0]])
 
 
-def with_detour(corners: Float[np.ndarray, "corners 2"], leg: int, depth: float) -> Float[np.ndarray, "detoured 2"]:
-    """The same loop, leaving one leg at its third for a rectangle `depth` to the outside of it."""
-    start, stop = corners[leg], corners[leg + 1]
-    along = stop - start
-    outside = depth * np.array([along[1], -along[0]]) / np.hypot(*along)
-    bend = [start + along / 3, start + along / 3 + outside, start + 2 * along / 3 + outside, start + 2 * along / 3]
-    return np.vstack([corners[: leg + 1], bend, corners[leg + 1 :]])
-
-
 def drive(
     corners: Float[np.ndarray, "corners 2"], speed: float, rng: np.random.Generator, wander: float = 0.5
-) -> Drive:
+) -> Poses:
     """Follow the corners at about `speed`, with irregular frames and a slow sideways wander in metres."""
     legs = np.hypot(*np.diff(corners, axis=0).T)
     ends = np.concatenate([[0.0], np.cumsum(legs)])
@@ -81,7 +63,7 @@ def drive(
     headings = np.arctan2(tangent[:, 1], tangent[:, 0])
     side = wander * np.sin(travelled / 15 + rng.uniform(0, 6))
     sideways = side[:, None] * np.stack([-np.sin(headings), np.cos(headings)], axis=1)
-    return Drive(_START + np.cumsum(gaps), center + sideways, headings)
+    return Poses(_START + np.cumsum(gaps), center + sideways, headings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +76,16 @@ class Wave:
     phases: Float[np.ndarray, " sines"]
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, bound: float, shortest: float, sines: int = 3) -> "Wave":
+    def sample(cls, rng: np.random.Generator, bound: float, shortest: float, sines: int = 3) -> "Wave":
         """Wave lengths from `shortest`, in metres, to four times as long."""
         return cls(bound, 2 * np.pi / (shortest * rng.uniform(1, 4, sines)), rng.uniform(0, 2 * np.pi, sines))
 
     def at(self, along: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Its value."""
+        """Its value at metres along the way."""
         return self.bound * np.sin(along[:, None] * self.numbers + self.phases).mean(axis=1)
 
     def slope(self, along: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Its derivative."""
+        """Its derivative by the metres along the way."""
         return self.bound * (self.numbers * np.cos(along[:, None] * self.numbers + self.phases)).mean(axis=1)
 
 
@@ -125,7 +107,7 @@ class Way:
         """Lengths from corner to corner."""
         return np.hypot(*np.diff(self.corners, axis=0).T)
 
-    def rounded(
+    def round_corners(
         self, along: Float[np.ndarray, " n"]
     ) -> tuple[Float[np.ndarray, "n 2"], Float[np.ndarray, "n 2"], Float[np.ndarray, "n 2"]]:
         """P, P′ and P″ at metres along the first or the second lap."""
@@ -143,7 +125,7 @@ class Way:
 
     def curvature(self, along: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """κ of the rounded way in 1/m, positive to the left."""
-        _, (x, y), (turning_x, turning_y) = (each.T for each in self.rounded(along))
+        _, (x, y), (turning_x, turning_y) = (each.T for each in self.round_corners(along))
         return (x * turning_y - y * turning_x) / np.hypot(x, y) ** 3
 
 
@@ -164,46 +146,46 @@ class Motion:
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Seconds that the lap takes, stops included."""
         return float(self.seconds[-1])
 
-    def travelled(self, seconds: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    def distance_at(self, seconds: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Metres along the way, corners not rounded."""
         return np.interp(seconds, self.seconds, self.along)
 
-    def poses(self, along: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, "n 2"], Float[np.ndarray, " n"]]:
+    def poses_at(self, along: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, "n 2"], Float[np.ndarray, " n"]]:
         """Positions, and headings in (−π, π]."""
-        return strayed(self.way, self.wander, along)
+        return stray(self.way, self.wander, along)
 
 
-def strayed(
+def stray(
     way: Way, wander: Wave, along: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, "n 2"], Float[np.ndarray, " n"]]:
     """Positions beside the rounded way, and the direction in which they go on."""
-    points, velocity, _ = way.rounded(along)
+    points, velocity, _ = way.round_corners(along)
     aside, reach = wander.at(along), np.hypot(*velocity.T)
     left = np.stack([-velocity[:, 1], velocity[:, 0]], axis=1) / reach[:, None]
     turned = np.arctan2(wander.slope(along), reach * (1 - way.curvature(along) * aside))
-    return points + aside[:, None] * left, wrapped(np.arctan2(velocity[:, 1], velocity[:, 0]) + turned)
+    return points + aside[:, None] * left, wrap_angles(np.arctan2(velocity[:, 1], velocity[:, 0]) + turned)
 
 
-def lap(way: Way, speed: float, wander: float, rng: np.random.Generator) -> Motion:
+def sample_lap(way: Way, speed: float, wander: float, rng: np.random.Generator) -> Motion:
     """Once around at about `speed` m/s from the middle of the first leg, at most `wander` metres beside the way.
 
     Bends are taken slower, and most laps have a stop or more.
     """
     start = way.legs[0] / 2
     along = np.linspace(start, start + way.legs.sum(), 1 + int(np.ceil(way.legs.sum() / _KNOT)))
-    straying = Wave.drawn(rng, wander, shortest=max(60 * wander, 1.0))
-    pitch, roll = Wave.drawn(rng, _SWAY, shortest=8.0), Wave.drawn(rng, _SWAY, shortest=12.0)
-    speeds = speed * (1 + Wave.drawn(rng, 0.25, shortest=15 * speed).at(along))
+    straying = Wave.sample(rng, wander, shortest=max(60 * wander, 1.0))
+    pitch, roll = Wave.sample(rng, _SWAY, shortest=8.0), Wave.sample(rng, _SWAY, shortest=12.0)
+    speeds = speed * (1 + Wave.sample(rng, 0.25, shortest=15 * speed).at(along))
     speeds /= np.sqrt(1 + _SLOWER * np.abs(way.curvature(along)) * way.turn)
     stops = rng.choice(len(along) - 2, size=rng.choice(_STOPS), replace=False) + 1
     for stop in stops:
         # Even braking: the speed goes with the root of the distance, and the last centimetres at a crawl.
         braked = np.sqrt(2 * _BRAKING * np.abs(along - along[stop]))
         speeds = np.minimum(speeds, np.maximum(braked, 0.05 * speed))
-    steps = np.hypot(*np.diff(strayed(way, straying, along)[0], axis=0).T)
+    steps = np.hypot(*np.diff(stray(way, straying, along)[0], axis=0).T)
     waits = np.zeros_like(along)
     waits[stops] = rng.uniform(*_WAITS, len(stops))
     moving = np.concatenate([[0.0], np.cumsum(2 * steps / (speeds[1:] + speeds[:-1]))])

@@ -56,6 +56,6 @@ class Scene:
         return self.origin + (self.along + self.across) / 2
 
 
-def joined(parts: Sequence[Scene]) -> Scene:
+def join_scenes(parts: Sequence[Scene]) -> Scene:
     """All surfaces in one scene, in the order of the parts."""
     return Scene(*map(np.concatenate, zip(*map(astuple, parts), strict=True)))

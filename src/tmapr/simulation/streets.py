@@ -20,7 +20,7 @@ LEAST: Mapping[str, float] = MappingProxyType({"campus": 80.0, "city": 160.0, "v
 """Metres of route: a ring with its cross passage, blocks with a street around each, bends that stay on the road."""
 
 
-def build(family: str, seed: int, *, aliasing: float = 0.3, length: float | None = None) -> World:
+def build_world(family: str, seed: int, *, aliasing: float = 0.3, length: float | None = None) -> World:
     """The environment of a seed, turned to any direction.
 
     `aliasing` is the share of facades, corridors or groves that are copies of a few; `length` about that of the route.
@@ -34,4 +34,4 @@ def build(family: str, seed: int, *, aliasing: float = 0.3, length: float | None
         raise InputError(f"length is {length:g} m; the least is {least}")
     rng = np.random.default_rng([FAMILIES.index(family), seed])
     world = _BUILDERS[family](rng, aliasing, length)
-    return world.turned(float(rng.uniform(0, 2 * np.pi)))
+    return world.rotate(float(rng.uniform(0, 2 * np.pi)))

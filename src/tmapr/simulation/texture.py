@@ -26,14 +26,14 @@ _COARSEST = 4.0
 def make_texture(seed: int) -> Float32[np.ndarray, "texels 2"]:
     """All levels, finest first, each row by row; the two channels are unrelated."""
     rng = np.random.default_rng(seed)
-    finest = np.stack([_noise(rng), _noise(rng)], axis=-1)
+    finest = np.stack([_make_noise(rng), _make_noise(rng)], axis=-1)
     levels = [finest]
     for _ in range(LEVELS - 1):
-        levels.append(_halved(levels[-1]))
+        levels.append(_halve(levels[-1]))
     return np.concatenate([level.reshape(-1, 2) for level in levels]).astype(np.float32)
 
 
-def _noise(rng: np.random.Generator) -> Float[np.ndarray, "size size"]:
+def _make_noise(rng: np.random.Generator) -> Float[np.ndarray, "size size"]:
     """Filtered white noise of unit variance, cut at ±3 deviations and brought into −1 … 1."""
     waves = np.hypot(np.fft.fftfreq(SIZE)[:, None], np.fft.fftfreq(SIZE)[None, :])  # per texel
     longest = TEXEL / _COARSEST
@@ -42,6 +42,6 @@ def _noise(rng: np.random.Generator) -> Float[np.ndarray, "size size"]:
     return np.clip(field / field.std(), -3, 3) / 3
 
 
-def _halved(level: Float[np.ndarray, "n n 2"]) -> Float[np.ndarray, "m m 2"]:
+def _halve(level: Float[np.ndarray, "n n 2"]) -> Float[np.ndarray, "m m 2"]:
     side = len(level) // 2
     return level.reshape(side, 2, side, 2, 2).mean(axis=(1, 3))

@@ -11,11 +11,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from tmapr.config import changed
 from tmapr.simulation.camera import Camera, Sensor
-from tmapr.simulation.light import Appearance, appearance
-from tmapr.simulation.route import RECORDED, Motion, Way, frame_times, lap
+from tmapr.simulation.light import Appearance
+from tmapr.simulation.route import RECORDED, Motion, Way, frame_times, sample_lap
 from tmapr.simulation.scene import Scene
-from tmapr.simulation.view import View
+from tmapr.simulation.view import Viewpoint
 from tmapr.simulation.weather import Weather
 from tmapr.simulation.world import World
 from tmapr.types import NANOSECONDS
@@ -54,7 +55,7 @@ class Passage:
     """Nanoseconds since the start."""
     positions: Float[np.ndarray, "frames 2"]
     """The vehicle's, between its cameras."""
-    views: list[View]
+    views: list[Viewpoint]
     camera: Camera
     """Its lag is that from one of these frames to the next."""
     noise: int
@@ -64,26 +65,28 @@ class Passage:
         return Sensor(self.camera, self.noise)
 
 
-def passing(world: World, traverse: Traverse, camera: Camera, side: Side | None = None, delay: float = 0.0) -> Passage:
+def prepare_passage(
+    world: World, traverse: Traverse, camera: Camera, side: Side | None = None, delay: float = 0.0
+) -> Passage:
     """What a camera meets on a traverse; `delay` is in seconds after the vehicle's other camera."""
-    motion, times = driven(world, traverse)
+    motion, times = drive_lap(world, traverse)
     times = times + round(delay * NANOSECONDS)
-    along = motion.travelled(times / NANOSECONDS)
-    positions, headings = motion.poses(along)
+    along = motion.distance_at(times / NANOSECONDS)
+    positions, headings = motion.poses_at(along)
     sways = zip(motion.pitch.at(along).tolist(), motion.roll.at(along).tolist(), strict=True)
     poses = zip(positions, headings.tolist(), sways, strict=True)
-    views = [View(camera.eye(position, heading, side), heading, *sway) for position, heading, sway in poses]
+    views = [Viewpoint(camera.eye(position, heading, side), heading, *sway) for position, heading, sway in poses]
     scene = world.scene(traverse.seed)
     # Images were left out between two of these: what lags from one to the next has passed through them.
-    thinned = camera.model_copy(update={"lag": camera.lag ** max(1, motion.duration / traverse.frames / RECORDED)})
+    thinned = changed(camera, {"lag": camera.lag ** max(1, motion.duration / traverse.frames / RECORDED)})
     noise = np.random.SeedSequence([traverse.seed, _NOISE, SIDES.index(side) if side else 0]).generate_state(1)[0]
-    return Passage(scene, appearance(scene, traverse.weather), times, positions, views, thinned, int(noise))
+    return Passage(scene, Appearance.of(scene, traverse.weather), times, positions, views, thinned, int(noise))
 
 
-def driven(world: World, traverse: Traverse) -> tuple[Motion, Int[np.ndarray, " frames"]]:
+def drive_lap(world: World, traverse: Traverse) -> tuple[Motion, Int[np.ndarray, " frames"]]:
     """How the traverse goes, and the nanoseconds of its frames since its start."""
     rng = np.random.default_rng([traverse.seed, _DRIVING])
     way = Way(world.detour if traverse.detour else world.route, world.turn)
     # Half a metre is what a lane allows, a third of the smallest turn what a corridor does.
-    motion = lap(way, world.speed, min(0.5, 0.3 * world.turn), rng)
+    motion = sample_lap(way, world.speed, min(0.5, 0.3 * world.turn), rng)
     return motion, frame_times(motion.duration, traverse.frames, rng)

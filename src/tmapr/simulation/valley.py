@@ -11,7 +11,7 @@ from tmapr.simulation.blocks import Builder, Finish, Wall
 from tmapr.simulation.materials import Stuff
 from tmapr.simulation.route import Way
 from tmapr.simulation.scene import Behind, Scene
-from tmapr.simulation.world import Corners, World, copied_seeds
+from tmapr.simulation.world import Corners, Point, World, sample_seeds
 
 _ROAD, _TURN = 3.0, 12.0
 _FREE = 2.0
@@ -22,32 +22,30 @@ _STRETCH = 3
 
 _OPEN = 0.9
 
-Point = Float[np.ndarray, "2"]
-
 
 def build_valley(rng: np.random.Generator, aliasing: float, length: float | None) -> World:
     """A closed winding road; what stands beside it comes in groves, some of them copies."""
-    route = _winding(rng, length or 1000.0)
-    detour = _branched(route)
+    route = _wind(rng, length or 1000.0)
+    detour = _branch_off(route)
     builder = Builder()
-    _meadows(builder, route, rng)
-    _road(builder, route)
-    _road(builder, detour[_BRANCH - 1 : _BRANCH + _OUT + 1])
-    driven = np.concatenate([_driven(way) for way in (route, detour)])
+    _lay_meadows(builder, route, rng)
+    _lay_road(builder, route)
+    _lay_road(builder, detour[_BRANCH - 1 : _BRANCH + _OUT + 1])
+    driven = np.concatenate([_sample_way(way) for way in (route, detour)])
     center = route.mean(axis=0)
-    _ridges(builder, center, float(np.hypot(*(driven - center).T).max()), rng)
+    _raise_ridges(builder, center, float(np.hypot(*(driven - center).T).max()), rng)
     for way in (route, detour[_BRANCH : _BRANCH + _OUT]):
         stretches = range(0, len(way) - 1, _STRETCH)
-        for start, seed in zip(stretches, copied_seeds(len(stretches), aliasing, rng), strict=True):
-            _groves(builder, way[start : start + _STRETCH + 1], driven, np.random.default_rng(seed))
-    return World(builder.scene(), route, detour, turn=_TURN, speed=8.0, passing=partial(_passing, route))
+        for start, seed in zip(stretches, sample_seeds(len(stretches), aliasing, rng), strict=True):
+            _plant_groves(builder, way[start : start + _STRETCH + 1], driven, np.random.default_rng(seed))
+    return World(builder.scene(), route, detour, turn=_TURN, speed=8.0, passing=partial(_park_cars, route))
 
 
 _CORNERS = 48
 _BRANCH, _OUT = 24, 12
 
 
-def _winding(rng: np.random.Generator, length: float) -> Corners:
+def _wind(rng: np.random.Generator, length: float) -> Corners:
     """A loop about a circle, drawn in and out by a few waves, without sharp bends."""
     angles = np.linspace(0, 2 * np.pi, _CORNERS + 1)
     radius = np.ones_like(angles)
@@ -58,7 +56,7 @@ def _winding(rng: np.random.Generator, length: float) -> Corners:
     return loop * length / np.sum(np.hypot(*np.diff(loop, axis=0).T))
 
 
-def _branched(route: Corners) -> Corners:
+def _branch_off(route: Corners) -> Corners:
     """A quarter of the loop replaced by a wider way round outside of it."""
     center, part = route.mean(axis=0), slice(_BRANCH, _BRANCH + _OUT)
     out = 1 + 0.6 * np.sin(np.linspace(0, np.pi, _OUT)) ** 0.5
@@ -66,7 +64,7 @@ def _branched(route: Corners) -> Corners:
     return np.concatenate([route[:_BRANCH], around, route[_BRANCH + _OUT :]])
 
 
-def _meadows(builder: Builder, route: Corners, rng: np.random.Generator) -> None:
+def _lay_meadows(builder: Builder, route: Corners, rng: np.random.Generator) -> None:
     low, high = route.min(axis=0) - 500, route.max(axis=0) + 500
     builder.ground(low, high, Finish(Stuff.GRASS, 0.95, Behind.SOIL), level=-0.05)
     for _ in range(60):
@@ -77,7 +75,7 @@ def _meadows(builder: Builder, route: Corners, rng: np.random.Generator) -> None
         builder.ground(center - size / 2, center + size / 2, Finish(stuff, _OPEN, Behind.SOIL), level)
 
 
-def _road(builder: Builder, way: Corners) -> None:
+def _lay_road(builder: Builder, way: Corners) -> None:
     """One slab a leg, each a little longer than it so that bends have no gap."""
     for start, stop in pairwise(way):
         leg = stop - start
@@ -90,7 +88,7 @@ def _road(builder: Builder, way: Corners) -> None:
         builder.quad((*corner, 0.0), edge, (*(2 * _ROAD * left), 0.0), Finish(Stuff.ASPHALT, _OPEN, Behind.SOIL))
 
 
-def _ridges(builder: Builder, center: Point, reach: float, rng: np.random.Generator) -> None:
+def _raise_ridges(builder: Builder, center: Point, reach: float, rng: np.random.Generator) -> None:
     """Two rows of slopes all around, far away and never nearer than the ways reach."""
     beyond = max(0.0, (reach + 10.0) / 0.85 - 330.0)
     for distance, height in ((330.0 + beyond, 22.0), (560.0 + beyond, 60.0)):
@@ -106,19 +104,19 @@ def _ridges(builder: Builder, center: Point, reach: float, rng: np.random.Genera
             builder.quad((*foot, -0.5), (*(width * side), 0.0), (*back, top), Finish(stuff, 0.8, Behind.SOIL))
 
 
-def _driven(way: Corners) -> Float[np.ndarray, "n 2"]:
+def _sample_way(way: Corners) -> Float[np.ndarray, "n 2"]:
     """Points a metre apart of the way as it is taken."""
     taken = Way(way, _TURN)
-    return taken.rounded(np.arange(0.0, taken.legs.sum()))[0]
+    return taken.round_corners(np.arange(0.0, taken.legs.sum()))[0]
 
 
-def _groves(builder: Builder, way: Corners, driven: Float[np.ndarray, "n 2"], rng: np.random.Generator) -> None:
+def _plant_groves(builder: Builder, way: Corners, driven: Float[np.ndarray, "n 2"], rng: np.random.Generator) -> None:
     """Along every leg, on either side, something or nothing; what would stand in the way is left out."""
     for start, stop in pairwise(way):
         ahead = (stop - start) / np.hypot(*(stop - start))
         for sign in (-1.0, 1.0):
             if rng.random() < 0.6:
-                for thing in _grove(start, ahead, sign * np.array([-ahead[1], ahead[0]]), rng):
+                for thing in _make_things(start, ahead, sign * np.array([-ahead[1], ahead[0]]), rng):
                     if _stands_clear(thing.scene(), driven):
                         builder.take(thing)
 
@@ -130,7 +128,7 @@ def _stands_clear(thing: Scene, driven: Float[np.ndarray, "n 2"]) -> bool:
     return bool(np.hypot(*(driven - middle).T).min() > reach + _FREE)
 
 
-def _grove(start: Point, ahead: Point, out: Point, rng: np.random.Generator) -> Iterator[Builder]:
+def _make_things(start: Point, ahead: Point, out: Point, rng: np.random.Generator) -> Iterator[Builder]:
     """Thing after thing: trees, bushes, rocks, posts, huts."""
     for _ in range(rng.poisson(1.6)):
         place = start + rng.uniform(0, 16) * ahead + (_ROAD + rng.gamma(1.5, 9.0) + 2.0) * out
@@ -146,11 +144,11 @@ def _grove(start: Point, ahead: Point, out: Point, rng: np.random.Generator) -> 
         elif kind < 0.96:
             thing.pole(start + (_ROAD + 1.0) * out, rng.uniform(2, 7), 0.2, Finish(Stuff.PAINTED_METAL, 0.8))
         else:
-            _hut(thing, place, rng)
+            _build_hut(thing, place, rng)
         yield thing
 
 
-def _hut(builder: Builder, place: Point, rng: np.random.Generator) -> None:
+def _build_hut(builder: Builder, place: Point, rng: np.random.Generator) -> None:
     size = np.array([rng.uniform(4, 9), rng.uniform(3, 6), rng.uniform(2.4, 4)])
     heading = float(rng.uniform(0, np.pi))
     stuff = Stuff(rng.choice([Stuff.WOOD, Stuff.BRICK, Stuff.CONCRETE]))
@@ -165,7 +163,7 @@ def _hut(builder: Builder, place: Point, rng: np.random.Generator) -> None:
     builder.box(place, heading, (*(size[:2] + 0.6), 0.15), Finish(Stuff.METAL, 0.9), level=float(size[2]))
 
 
-def _passing(route: Corners, builder: Builder, rng: np.random.Generator) -> None:
+def _park_cars(route: Corners, builder: Builder, rng: np.random.Generator) -> None:
     """A few cars at the roadside."""
     for number in rng.choice(len(route) - 1, size=3, replace=False):
         leg = route[number + 1] - route[number]

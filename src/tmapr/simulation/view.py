@@ -21,7 +21,7 @@ NEAR, FAR = 0.2, 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Viewpoint:
     """Where a camera is and where it looks."""
 
     eye: Float[np.ndarray, "3"]

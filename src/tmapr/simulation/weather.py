@@ -58,14 +58,14 @@ NAMED: Mapping[str, Weather] = MappingProxyType(
 )
 
 
-def named(name: str) -> Weather:
-    """One of NAMED."""
+def find_weather(name: str) -> Weather:
+    """The weather of that name in NAMED."""
     if name not in NAMED:
         raise InputError(f"weather {name!r} is not known; choose one of {', '.join(NAMED)}")
     return NAMED[name]
 
 
-def random_weather(rng: np.random.Generator, hour: float | None = None) -> Weather:
+def sample_weather(rng: np.random.Generator, hour: float | None = None) -> Weather:
     """A plausible moment of a temperate year at 36° N; skies are more often clear or grey than between."""
     day = rng.uniform(0, 365)
     season = -np.cos(2 * np.pi * (day - 20) / 365)

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.simulation.blocks import Builder
-from tmapr.simulation.scene import Scene, joined
+from tmapr.simulation.scene import Scene, join_scenes
 
+Point = Float[np.ndarray, "2"]
 Corners = Float[np.ndarray, "corners 2"]
 
 
@@ -34,32 +35,32 @@ class World:
         """Everything as it stands on a traverse."""
         builder = Builder()
         self.passing(builder, np.random.default_rng(traverse))
-        return joined([self.fixed, _turned_scene(builder.scene(), self.angle)])
+        return join_scenes([self.fixed, _rotate_scene(builder.scene(), self.angle)])
 
-    def turned(self, angle: float) -> "World":
+    def rotate(self, angle: float) -> "World":
         """The same environment under another compass direction: the sun sees other walls."""
         return replace(
             self,
-            fixed=_turned_scene(self.fixed, angle),
-            route=_turned(self.route, angle),
-            detour=_turned(self.detour, angle),
+            fixed=_rotate_scene(self.fixed, angle),
+            route=_rotate(self.route, angle),
+            detour=_rotate(self.detour, angle),
             angle=self.angle + angle,
-            twins=tuple(_turned(twin, angle) for twin in self.twins),
+            twins=tuple(_rotate(twin, angle) for twin in self.twins),
         )
 
 
-def _turned_scene(scene: Scene, angle: float) -> Scene:
-    edges = (_turned(edge, angle) for edge in (scene.origin, scene.along, scene.across))
+def _rotate_scene(scene: Scene, angle: float) -> Scene:
+    edges = (_rotate(edge, angle) for edge in (scene.origin, scene.along, scene.across))
     return replace(scene, **dict(zip(("origin", "along", "across"), edges, strict=True)))
 
 
-def _turned(vectors: Float[np.ndarray, "n axes"], angle: float) -> Float[np.ndarray, "n axes"]:
+def _rotate(vectors: Float[np.ndarray, "n axes"], angle: float) -> Float[np.ndarray, "n axes"]:
     """Turned counter-clockwise about the vertical."""
     x, y, *rest = vectors.T
     return np.stack([np.cos(angle) * x - np.sin(angle) * y, np.sin(angle) * x + np.cos(angle) * y, *rest], axis=1)
 
 
-def copied_seeds(count: int, aliasing: float, rng: np.random.Generator) -> list[int]:
+def sample_seeds(count: int, aliasing: float, rng: np.random.Generator) -> list[int]:
     """Seeds for so many parts of an environment; a share `aliasing` of them, at random, are those of two originals."""
     originals = rng.integers(2**62, size=_ORIGINALS)
     own = rng.integers(2**62, size=count)

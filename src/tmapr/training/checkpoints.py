@@ -8,12 +8,11 @@ whole: a kill loses the epoch it falls into, no more.
 
 import re
 import shutil
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from safetensors.torch import save as as_bytes
@@ -26,8 +25,8 @@ from tmapr.config import Settings, changed_since, differences
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
 from tmapr.perception.normaliser import Normaliser
-from tmapr.recipes import Training
-from tmapr.training.subjects import Subject
+from tmapr.perception.recipes import Training
+from tmapr.training.models import PoseModel
 
 _OPTIMIZER, _RECORD = "optimizer.safetensors", "training.json"
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -42,32 +41,41 @@ class Epoch(Settings):
     mean: float = Field(description="validation error, metres")
 
 
-History = tuple[Epoch, ...]
+Epochs = tuple[Epoch, ...]
+SettingsJson = dict[str, JsonValue]
+"""Settings as they were, as plain JSON: a later version may know more of them."""
 
 
-def best(history: History) -> Epoch:
+def find_best(history: Epochs) -> Epoch:
     """The epoch with the smallest median validation error; of equals the first."""
     return min(history, key=lambda epoch: epoch.median)
 
 
-def finished(history: History, settings: Training) -> bool:
+def finished(history: Epochs, settings: Training) -> bool:
     """Whether there is nothing left to do."""
     if len(history) >= settings.epochs:
         return True
-    return bool(history and settings.patience and len(history) - best(history).number >= settings.patience)
+    return bool(history and settings.patience and len(history) - find_best(history).number >= settings.patience)
 
 
-class Record(Settings):
-    """training.json: settings as they were, sections as plain JSON, since a later version may know more of them."""
+class SequenceNames(Settings):
+    """The sequences that a network was trained and validated on."""
+
+    train: tuple[str, ...]
+    validation: tuple[str, ...]
+
+
+class TrainingRecord(Settings):
+    """The content of training.json."""
 
     version: Literal[1] = 1
     model: str
-    recipe: dict[str, Any]
-    coordinates: dict[str, Any]
-    training: dict[str, Any]
-    perception: dict[str, Any]
-    data: dict[str, Any]
-    history: History
+    recipe: SettingsJson
+    coordinates: Normaliser
+    training: SettingsJson
+    perception: Origin
+    data: SequenceNames
+    history: Epochs
 
 
 class Checkpoints:
@@ -78,23 +86,23 @@ class Checkpoints:
         self._model = model
         self.folder = folder.model(model)
 
-    def history(self) -> History:
+    def history(self) -> Epochs:
         """All complete epochs; what other settings trained is refused with what differs."""
-        folder = self._named("last")
+        folder = self._find_folder("last")
         if folder is None:
             return ()
         record = self._read(folder)
-        changed = self._changes(record)
+        changed = self._list_changes(record)
         if changed:
             raise self._refusal(f"was trained with {'; '.join(changed)}")
         return record.history
 
-    def restore(self, network: nn.Module, optimizer: torch.optim.Optimizer, subject: Subject) -> None:
+    def restore(self, network: nn.Module, optimizer: torch.optim.Optimizer, model: PoseModel) -> None:
         """Put network and optimizer back to where the last complete epoch left them, if there is one."""
-        folder = self._named("last")
+        folder = self._find_folder("last")
         if folder is None:
             return
-        self._load(folder, network, subject)
+        self._load(folder, network, model)
         try:
             kept = load_file(folder / _OPTIMIZER)
         except (OSError, SafetensorError):
@@ -105,21 +113,21 @@ class Checkpoints:
         moments = {row: {key: kept[f"{name}.{key}"] for key in _MOMENTS} for row, name in enumerate(names)}
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
 
-    def recall(self, network: nn.Module, subject: Subject) -> None:
+    def load_best(self, network: nn.Module, model: PoseModel) -> None:
         """Give a network the weights of the best epoch."""
-        folder = self._named("best")
+        folder = self._find_folder("best")
         if folder is None:
             raise self._refusal("holds no epoch")
-        self._load(folder, network, subject)
+        self._load(folder, network, model)
 
-    def save(self, network: nn.Module, optimizer: torch.optim.Optimizer, subject: Subject, history: History) -> None:
+    def save(self, network: nn.Module, optimizer: torch.optim.Optimizer, model: PoseModel, history: Epochs) -> None:
         """Keep the epoch that just ended, then forget all but the best and this one."""
-        names = {"best": f"{best(history).number:06d}", "last": f"{history[-1].number:06d}"}
+        names = {"best": f"{find_best(history).number:06d}", "last": f"{history[-1].number:06d}"}
         folder = self.folder / names["last"]
-        subject.save(folder, network)
+        model.save(folder, network)
         with replacing(folder / _OPTIMIZER) as stream:
-            stream.write(as_bytes(_moments(network, optimizer)))
-        record = self._record(history, subject.normaliser)
+            stream.write(as_bytes(_collect_moments(network, optimizer)))
+        record = self._make_record(history, model.normaliser)
         write_text(folder / _RECORD, record.model_dump_json(indent=2) + "\n")
         for name, number in names.items():
             write_text(self.folder / name, f"{number}\n")
@@ -127,7 +135,7 @@ class Checkpoints:
             if re.fullmatch(r"\d{6,}", epoch.name) and epoch.name not in names.values():
                 shutil.rmtree(epoch)
 
-    def _named(self, which: Literal["best", "last"]) -> Path | None:
+    def _find_folder(self, which: Literal["best", "last"]) -> Path | None:
         named = self.folder / which
         if not named.exists():
             return None
@@ -136,51 +144,51 @@ class Checkpoints:
             raise self._refusal(f"{named} names no epoch")
         return self.folder / number
 
-    def _read(self, folder: Path) -> Record:
+    def _read(self, folder: Path) -> TrainingRecord:
         try:
-            return Record.model_validate_json((folder / _RECORD).read_text(encoding="utf-8"))
+            return TrainingRecord.model_validate_json((folder / _RECORD).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, ValidationError):
             raise self._refusal(f"{folder / _RECORD} is damaged or missing") from None
 
-    def _load(self, folder: Path, network: nn.Module, subject: Subject) -> None:
-        if self._read(folder).coordinates != _plain(subject.normaliser):
+    def _load(self, folder: Path, network: nn.Module, model: PoseModel) -> None:
+        if self._read(folder).coordinates != model.normaliser:
             raise self._refusal("the positions have changed since the training began")
         try:
-            subject.load(folder, network)
+            model.load(folder, network)
         except InputError as error:
             raise self._refusal(str(error)) from None
 
-    def _record(self, history: History, normaliser: Normaliser) -> Record:
+    def _make_record(self, history: Epochs, normaliser: Normaliser) -> TrainingRecord:
         experiment = self._experiment
-        return Record(
+        return TrainingRecord(
             model=self._model,
             recipe=self._recipe,
-            coordinates=_plain(normaliser),
+            coordinates=normaliser,
             training=experiment.training.model_dump(mode="json"),
-            perception=asdict(experiment.perception.origin),
+            perception=experiment.perception.origin,
             data=self._sequences,
             history=history,
         )
 
-    def _changes(self, record: Record) -> list[str]:
+    def _list_changes(self, record: TrainingRecord) -> list[str]:
         experiment, where = self._experiment, str(self.folder)
         # How long to train is no part of what was trained: longer continues, and is the same as longer at once.
         length = experiment.training.model_dump(include={"epochs", "patience"})
         return [
             *changed_since(record.training | length, experiment.training, "training", where, self._way_out),
-            *experiment.perception.changes_since(Origin.from_notes(record.perception), where),
+            *experiment.perception.changes_since(record.perception, where),
             *differences(record.recipe, self._recipe, f"baselines.{self._model}"),
-            *differences(record.data, self._sequences, "data"),
+            *differences(record.data.model_dump(mode="json"), self._sequences.model_dump(mode="json"), "data"),
         ]
 
     @property
-    def _recipe(self) -> dict[str, Any]:
+    def _recipe(self) -> SettingsJson:
         """What a baseline's own settings say; the pose head's are those of the training."""
         return self._experiment.baselines.model_dump(mode="json").get(self._model, {})
 
     @property
-    def _sequences(self) -> dict[str, Any]:
-        return self._experiment.data.model_dump(mode="json", include={"train", "validation"})
+    def _sequences(self) -> SequenceNames:
+        return SequenceNames(train=self._experiment.data.train, validation=self._experiment.data.validation)
 
     @property
     def _way_out(self) -> str:
@@ -190,11 +198,7 @@ class Checkpoints:
         return InputError(f"{self.folder}: {what}; {self._way_out}")
 
 
-def _plain(normaliser: Normaliser) -> dict[str, Any]:
-    return {"center": list(normaliser.center), "scale": normaliser.scale}
-
-
-def _moments(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _collect_moments(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Adam's state under the names of the weights, which its own has not."""
     states = optimizer.state_dict()["state"]
     names = [name for name, _ in network.named_parameters()]

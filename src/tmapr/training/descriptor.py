@@ -18,41 +18,42 @@ from pydantic import JsonValue
 from torch import Tensor
 
 from tmapr.artifacts.run import HEAD, RunFolder
+from tmapr.config import changed
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
 from tmapr.perception.card import Card, Descriptor, EfficientNet, SaladShape
 from tmapr.perception.network import assemble
-from tmapr.perception.pooling import Descriptor as Part
+from tmapr.perception.pooling import Aggregator as Part
 from tmapr.perception.pooling import Joined
+from tmapr.perception.recipes import Metric
 from tmapr.perception.salad import Salad
 from tmapr.perception.settings import SHIPPED_HEAD, Perception
-from tmapr.perception.weights import filled, read, save
-from tmapr.recipes import Metric
-from tmapr.system import Watch
-from tmapr.training.course import trainable
-from tmapr.training.ground import Ground, survey
-from tmapr.training.metric import train
+from tmapr.perception.weights import build_module, read_checkpoint, save_checkpoint
+from tmapr.training.descriptor_data import DescriptorData, load_descriptor_data
+from tmapr.training.metric import train_head
+from tmapr.training.plan import prepare_for_training
+from tmapr.types import Watch
 
 _SALAD: Final = "salad"
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class TrainingStart:
     """What is about to be trained."""
 
-    ground: Ground
+    data: DescriptorData
     start: str
 
     @property
-    def told(self) -> str:
-        """In a line, after one for each remark."""
-        paired = f"{len(self.ground.partners.frames)} of them with a partner in another traverse"
-        line = f"{self.ground.data}, {paired}; {self.start} is trained, and watched on {self.ground.watched}"
-        return "\n".join([*self.ground.remarks, line])
+    def message(self) -> str:
+        """A line, after one for each remark."""
+        paired = f"{len(self.data.partners.frames)} of them with a partner in another traverse"
+        line = f"{self.data.source}, {paired}; {self.start} is trained, and watched on {self.data.watched}"
+        return "\n".join([*self.data.remarks, line])
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ValidationStep:
     """How good the descriptor is after so many steps; the loss is the mean since the look before."""
 
     step: int
@@ -60,24 +61,24 @@ class Look:
     recall: float
 
     @property
-    def told(self) -> str:
-        """In a line."""
+    def message(self) -> str:
+        """A line of how far the training has come."""
         loss = "as it is now" if self.loss is None else f"loss {self.loss:.3f}"
         return f"step {self.step}: {loss}; R@1 {self.recall:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DescriptorResult:
     """The first look and the best; `head` is the file that keeps that one, if it is better, and `settings` use it."""
 
-    start: Look
-    best: Look
+    start: ValidationStep
+    best: ValidationStep
     head: Path | None
     settings: Descriptor
 
     @property
-    def told(self) -> str:
-        """With the lines of an experiment file that use the head."""
+    def message(self) -> str:
+        """Whether it is better and, if so, the lines of an experiment file that use the head."""
         if self.head is None:
             return f"no better than before: R@1 stays {self.start.recall:.3f}; nothing was written"
         recall = f"R@1 {self.start.recall:.3f} before, {self.best.recall:.3f} now"
@@ -104,7 +105,7 @@ class Composition:
     sources: dict[str, str]
 
     def descriptor(self) -> Joined:
-        """With the head as it is by now."""
+        """The descriptor with the head as it is by now."""
         others = iter(self.plain.parts if self.plain else ())
         parts = [self.head.eval() if name == _SALAD else next(others) for name in self.settings.parts]
         return Joined(cast("Sequence[Part]", parts), self.settings.weights)
@@ -112,39 +113,41 @@ class Composition:
 
 def train_descriptor(
     experiment: Experiment, folder: RunFolder, device: str = "cpu", watch: Watch = iter
-) -> Iterator[Beginning | Look | Outcome]:
+) -> Iterator[TrainingStart | ValidationStep | DescriptorResult]:
     """Train the head and write it with its card, if it is better than what was there; says how far it has come."""
-    experiment = _suitable(experiment)
+    experiment = _prepare_experiment(experiment)
     metric, path = experiment.metric, folder.path / "descriptor" / HEAD
-    ground = survey(experiment, folder, device, watch)
+    data = load_descriptor_data(experiment, folder, device, watch)
     torch.manual_seed(metric.seed)
-    made = compose(experiment.perception, metric, device)
-    yield Beginning(ground, made.start)
-    looks: list[Look] = []
+    composition = compose(experiment.perception, metric, device)
+    yield TrainingStart(data, composition.start)
+    looks: list[ValidationStep] = []
     weights: dict[str, Tensor] = {}
-    for look in _looks(ground, made, metric):
+    for look in _train_and_validate(data, composition, metric):
         if all(look.recall > earlier.recall for earlier in looks):
-            weights = deepcopy(made.head.state_dict())
+            weights = deepcopy(composition.head.state_dict())
         looks.append(look)
         yield look
     best = max(looks, key=lambda look: look.recall)  # the first of equals, whose weights were kept
     if best is not looks[0]:
-        made.head.load_state_dict(weights)
-        card = Card(salad=made.shape, sources=made.sources, made=_story(ground, made, metric, looks))
-        save(path, card, {_SALAD: made.head})
-    yield Outcome(looks[0], best, None if best is looks[0] else path, made.settings)
+        composition.head.load_state_dict(weights)
+        story = _describe_training(data, composition, metric, looks)
+        card = Card(salad=composition.shape, sources=composition.sources, made=story)
+        save_checkpoint(path, card, {_SALAD: composition.head})
+    yield DescriptorResult(looks[0], best, None if best is looks[0] else path, composition.settings)
 
 
-def _looks(ground: Ground, made: Composition, metric: Metric) -> Iterator[Look]:
-    """What the experiment has now, then the head while it is trained."""
-    yield Look(0, None, ground.recall(made.present, metric.correct))
+def _train_and_validate(data: DescriptorData, composition: Composition, metric: Metric) -> Iterator[ValidationStep]:
+    """Validate what the experiment has now, then the head while it is trained."""
+    yield ValidationStep(0, None, data.measure_recall(composition.present, metric.correct))
     losses: list[float] = []
-    for step, loss in train(made.head, made.plain, ground.train, metric, ground.partners):
+    for step, loss in train_head(composition.head, composition.plain, data.train, metric, data.partners):
         if not isfinite(loss):
             raise InputError(f"metric.rate = {metric.rate:g}: step {step} diverged; lower it")
         losses.append(loss)
         if step % metric.look == 0 or step == metric.steps:
-            yield Look(step, float(np.mean(losses)), ground.recall(made.descriptor(), metric.correct))
+            recall = data.measure_recall(composition.descriptor(), metric.correct)
+            yield ValidationStep(step, float(np.mean(losses)), recall)
             losses.clear()
 
 
@@ -163,8 +166,8 @@ def compose(perception: Perception, metric: Metric, device: str = "cpu") -> Comp
         Joined([part for part, _ in others], [weight for _, weight in others]) if others else None,
         first.head.to(device).requires_grad_(True),
         first.shape,
-        known.model_copy(update={"parts": parts, "weights": weights, "clusters": first.shape.clusters}),
-        first.told,
+        changed(known, {"parts": parts, "weights": weights, "clusters": first.shape.clusters}),
+        first.start,
         first.sources,
     )
 
@@ -172,7 +175,7 @@ def compose(perception: Perception, metric: Metric, device: str = "cpu") -> Comp
 class _First(NamedTuple):
     head: Salad
     shape: SaladShape
-    told: str
+    start: str
     sources: dict[str, str]
 
 
@@ -181,13 +184,15 @@ def _first_head(perception: Perception, metric: Metric, card: Card, given: Seque
     if card.encoder is None:
         raise ValueError("a network has an encoder, and the card describes none")
     if metric.start == "given" and given and card.salad:
-        told = "the shipped head" if perception.uses_shipped_head else "the experiment's head"
-        return _First(cast("Salad", deepcopy(given[0])), card.salad, told, card.sources)
-    shipped = read(SHIPPED_HEAD)
+        start = "the shipped head" if perception.uses_shipped_head else "the experiment's head"
+        return _First(cast("Salad", deepcopy(given[0])), card.salad, start, card.sources)
+    shipped = read_checkpoint(SHIPPED_HEAD)
     shape = shipped.card.salad
     fits = isinstance(card.encoder, EfficientNet) and shape and shape.channels == card.encoder.channels
     if metric.start == "given" and fits and shape:
-        return _First(filled(shape, shipped.tensors[_SALAD]), shape, "the shipped head", card.sources | shipped.sources)
+        return _First(
+            build_module(shape, shipped.tensors[_SALAD]), shape, "the shipped head", card.sources | shipped.sources
+        )
     widths = metric.model_dump(include={"clusters", "cluster_dim", "token_dim", "hidden"})
     shape = SaladShape(channels=card.encoder.channels, **widths)
     unused = perception.origin.files.get("head")
@@ -195,11 +200,10 @@ def _first_head(perception: Perception, metric: Metric, card: Card, given: Seque
     return _First(Salad(**shape.model_dump()), shape, "a new head", sources)
 
 
-def _suitable(experiment: Experiment) -> Experiment:
+def _prepare_experiment(experiment: Experiment) -> Experiment:
     """The experiment without a pose head, which has no part in this; refused if it cannot train a descriptor."""
-    perception = experiment.perception.model_copy(update={"apr": None})
     data = experiment.data
-    experiment = trainable(experiment.model_copy(update={"perception": perception}))
+    experiment = prepare_for_training(changed(experiment, {"perception.apr": None}))
     if len(set(data.train)) < 2:
         raise InputError(
             f"data.train names one traverse, {data.train[0]!r}; a descriptor learns what two of the same streets share:"
@@ -210,17 +214,19 @@ def _suitable(experiment: Experiment) -> Experiment:
     return experiment
 
 
-def _story(ground: Ground, made: Composition, metric: Metric, looks: Sequence[Look]) -> dict[str, JsonValue]:
-    """How the head was made; the course ends with the head that is kept."""
+def _describe_training(
+    data: DescriptorData, composition: Composition, metric: Metric, looks: Sequence[ValidationStep]
+) -> dict[str, JsonValue]:
+    """How the head was made, for its card; the course ends with the head that is kept."""
     course: list[JsonValue] = [asdict(look) for look in looks]
     kept = 1 + max(range(len(looks)), key=lambda row: looks[row].recall)
     return {
-        "data": ground.data,
-        "watched": ground.watched,
-        "start": made.start,
+        "data": data.source,
+        "watched": data.watched,
+        "start": composition.start,
         "command": "tmapr train EXPERIMENT --model descriptor",
         "recipe": metric.model_dump(mode="json"),
-        "used_with_weight": made.settings.weights[made.settings.parts.index(_SALAD)],
+        "used_with_weight": composition.settings.weights[composition.settings.parts.index(_SALAD)],
         "course": course[:kept],
         "discarded": course[kept:],
     }

@@ -29,7 +29,7 @@ class Examples:
         return len(self.rows)
 
     def take(self, which: Bool[np.ndarray, " frames"]) -> "Examples":
-        """Some of the frames."""
+        """Those of the frames for which it is true; they stay where they are in the store."""
         names = ("rows", "numbers", "sequences", "positions", "headings")
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
@@ -42,12 +42,11 @@ class Examples:
         return np.clip(centers[:, None] + offsets, firsts[:, None], lasts[:, None]).ravel()
 
 
-def joined(parts: Sequence[Examples]) -> Examples:
+def join_examples(parts: Sequence[Examples]) -> Examples:
     """The frames of several sequences, one after another."""
-    first, *others = parts
     starts = np.cumsum([0, *(len(part.store) for part in parts)])
     return Examples(
-        store=first.store.beside([other.store for other in others]),
+        store=Store.concatenate([part.store for part in parts]),
         rows=np.concatenate([part.rows + start for part, start in zip(parts, starts.tolist(), strict=False)]),
         numbers=np.concatenate([part.numbers for part in parts]),
         sequences=np.concatenate([np.full(len(part), number) for number, part in enumerate(parts)]),
@@ -77,6 +76,6 @@ def divide(numbers: Int[np.ndarray, " frames"], share: float, guard: int) -> Div
     return Division(clear if guarded else before, numbers >= first, guarded)
 
 
-def shuffled(count: int, seed: int, epoch: int) -> Int[np.ndarray, " {count}"]:
-    """The order of an epoch: it depends on nothing but the seed and the epoch, so that training can be resumed."""
+def shuffle(count: int, seed: int, epoch: int) -> Int[np.ndarray, " {count}"]:
+    """Draw the order of an epoch: it depends on nothing but the seed and the epoch, so that training can be resumed."""
     return np.random.default_rng((seed, epoch)).permutation(count)

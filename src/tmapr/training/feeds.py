@@ -14,10 +14,10 @@ from torch import Tensor
 from tmapr.baselines.regressor import Inputs
 from tmapr.perception.card import IMAGENET
 from tmapr.perception.encoder import Features
-from tmapr.recipes import Augmentation, Training
-from tmapr.training.augmentation import augmented
+from tmapr.perception.recipes import Augmentation, Training
+from tmapr.training.augmentation import augment
+from tmapr.training.encoder import FrozenEncoder
 from tmapr.training.examples import Examples
-from tmapr.training.eyes import Eyes
 
 
 @runtime_checkable
@@ -32,7 +32,7 @@ class Feed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTokens:
+class TokenFeed:
     """Tokens from their cache, in so many versions of a frame; the first is as recorded."""
 
     grid: tuple[int, int]
@@ -43,7 +43,7 @@ class KeptTokens:
     def __call__(
         self, examples: Examples, frames: Int[np.ndarray, " n"], generator: torch.Generator | None = None
     ) -> Inputs:
-        """Features; their summary is the tokens' mean."""
+        """Features whose summary is the tokens' mean."""
         rows = examples.rows[frames]
         if generator is not None and self.variants > 1:
             drawn = torch.randint(self.variants, (len(rows),), generator=generator, device=generator.device)
@@ -53,25 +53,25 @@ class KeptTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class EncodedPictures:
+class EncoderFeed:
     """Pictures that pass the frozen encoder every time they are asked for."""
 
-    eyes: Eyes
+    encoder: FrozenEncoder
     augmentation: Augmentation
     dtype: torch.dtype = torch.float32
 
     def __call__(
         self, examples: Examples, frames: Int[np.ndarray, " n"], generator: torch.Generator | None = None
     ) -> Inputs:
-        """Features, as kept tokens would be but for their rounding."""
-        pictures = _pictures(examples, frames, self.eyes.device, self.augmentation, generator)
-        seen = self.eyes.features(pictures)
+        """The features that a cache would hold, but for its rounding."""
+        pictures = _load_pictures(examples, frames, self.encoder.device, self.augmentation, generator)
+        seen = self.encoder.features(pictures)
         tokens = seen.tokens.to(self.dtype)
         return Features(tokens, tokens.mean(dim=1), seen.rows, seen.columns)
 
 
 @dataclass(frozen=True, slots=True)
-class Images:
+class ImageFeed:
     """Pictures for a trunk of the network's own, normalised with ImageNet's statistics, whatever its weights."""
 
     augmentation: Augmentation
@@ -81,13 +81,13 @@ class Images:
     def __call__(
         self, examples: Examples, frames: Int[np.ndarray, " n"], generator: torch.Generator | None = None
     ) -> Inputs:
-        """Three equal channels."""
-        pictures = _pictures(examples, frames, self.device, self.augmentation, generator)
+        """Images of three equal channels."""
+        pictures = _load_pictures(examples, frames, self.device, self.augmentation, generator)
         mean, std = (torch.tensor(values, device=self.device)[:, None, None] for values in IMAGENET)
         return ((pictures[:, None].float() / 255 - mean) / std).to(self.dtype)
 
 
-def _pictures(
+def _load_pictures(
     examples: Examples,
     frames: Int[np.ndarray, " n"],
     device: torch.device,
@@ -97,9 +97,9 @@ def _pictures(
     pictures = torch.from_numpy(examples.store.take(examples.rows[frames])).to(device)
     if generator is None or not augmentation.active:
         return pictures
-    return augmented(pictures, augmentation, generator)
+    return augment(pictures, augmentation, generator)
 
 
-def number_type(settings: Training) -> torch.dtype:
-    """Of weights and inputs."""
+def choose_dtype(settings: Training) -> torch.dtype:
+    """The type of the numbers in weights and inputs."""
     return torch.float64 if settings.precision == "float64" else torch.float32

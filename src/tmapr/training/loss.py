@@ -1,10 +1,10 @@
 """The loss of the pose head, eq. (1): Smooth L1 of the normalised position and of the unit heading vector."""
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
+from tmapr.baselines.rotation import write_direction
 from tmapr.perception.apr import Pose
 
 
@@ -18,7 +18,6 @@ def pose_loss(
     """
     known = ~headings.isnan()
     # Indexed, not multiplied by 0: a NaN survives that, in the gradient too.
-    angles = headings[known]
-    directions = torch.stack([angles.cos(), angles.sin()], dim=1)
+    directions = write_direction(headings[known])
     turned = smooth_l1_loss(pose.heading[known], directions, reduction="sum") / pose.heading.numel()
     return smooth_l1_loss(pose.position, positions) + heading_weight * turned

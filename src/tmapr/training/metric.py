@@ -19,9 +19,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
 from tmapr.perception.encoder import Features
-from tmapr.perception.pooling import Descriptor
+from tmapr.perception.pooling import Aggregator
+from tmapr.perception.recipes import Contrast
 from tmapr.perception.salad import Salad
-from tmapr.recipes import Contrast
 
 _SAMPLED = 100  # every so manieth frame tells how much a channel varies
 _BATCH = 256  # frames described, or compared with a traverse, at once
@@ -62,8 +62,8 @@ class Traverses(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
-    """Traverses whose tokens lie in memory."""
+class TraversesInMemory:
+    """Traverses whose tokens are tensors."""
 
     tokens: Float[Tensor, "frames patches channels"]
     summaries: Float[Tensor, "frames channels"]
@@ -74,7 +74,7 @@ class Frames:
     sites: Int[np.ndarray, " frames"]
 
     def features(self, rows: Int[np.ndarray, " n"]) -> Features:
-        """The encoder's pass over these frames."""
+        """What the encoder said of these frames, in float32."""
         chosen = torch.from_numpy(rows).to(self.tokens.device)
         return Features(self.tokens[chosen].float(), self.summaries[chosen].float(), *self.grid)
 
@@ -88,7 +88,7 @@ class Partners:
             members = [
                 np.flatnonzero(frames.traverses == one) for one in np.unique(frames.traverses[frames.sites == site])
             ]
-            found = [_partners(frames, one, other, near) for one in members for other in members if one is not other]
+            found = [_pair(frames, one, other, near) for one in members for other in members if one is not other]
             self._pairs[site] = np.concatenate([np.zeros((2, 0), int), *found], axis=1)
         self._sites = [site for site, pairs in self._pairs.items() if pairs.shape[1]]
         if not self._sites:
@@ -96,17 +96,17 @@ class Partners:
 
     @property
     def frames(self) -> Int[np.ndarray, " frames"]:
-        """All that have a partner."""
+        """The rows of all frames that have a partner."""
         return np.unique(np.concatenate(list(self._pairs.values()), axis=1))
 
-    def drawn(self, sites: int, pairs: int, rng: np.random.Generator) -> Int[np.ndarray, "2 rows"]:
-        """Rows of frames, side by side, of so many sites with so many pairs each."""
+    def draw(self, sites: int, pairs: int, rng: np.random.Generator) -> Int[np.ndarray, "2 rows"]:
+        """Draw rows of frames, side by side, of so many sites with so many pairs each."""
         chosen = rng.choice(self._sites, size=sites, replace=len(self._sites) < sites).tolist()
         return np.concatenate([rng.choice(self._pairs[site], size=pairs, axis=1) for site in chosen], axis=1)
 
 
-def train(
-    head: Salad, plain: Descriptor | None, frames: Traverses, recipe: Contrast, partners: Partners | None = None
+def train_head(
+    head: Salad, plain: Aggregator | None, frames: Traverses, recipe: Contrast, partners: Partners | None = None
 ) -> Iterator[tuple[int, float]]:
     """Train the head in place, beside the plain descriptor if there is one; yields each batch's number and its loss.
 
@@ -120,10 +120,10 @@ def train(
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, recipe.steps)
     for step in range(1, recipe.steps + 1):
         head.train()
-        rows = partners.drawn(recipe.sites, recipe.pairs, rng)
-        first, second = (_disturbed(head, plain, frames.features(side), spread, recipe) for side in rows)
-        unrelated = torch.from_numpy(different(frames, rows[0], rows[1], recipe.apart)).to(first.device)
-        loss = contrast(first, second, unrelated, recipe.temperature)
+        rows = partners.draw(recipe.sites, recipe.pairs, rng)
+        first, second = (_describe_with_noise(head, plain, frames.features(side), spread, recipe) for side in rows)
+        unrelated = torch.from_numpy(are_different_places(frames, rows[0], rows[1], recipe.apart)).to(first.device)
+        loss = info_nce(first, second, unrelated, recipe.temperature)
         optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         optimizer.step()
@@ -131,14 +131,14 @@ def train(
         yield step, float(loss.detach())
 
 
-def described(frames: Traverses, descriptor: Descriptor) -> Float[Tensor, "frames dim"]:
-    """What a descriptor says of every frame."""
+def compute_descriptors(frames: Traverses, descriptor: Aggregator) -> Float[Tensor, "frames dim"]:
+    """One for every frame, a batch at a time."""
     rows = np.arange(len(frames.positions))
     with torch.inference_mode():
         return torch.cat([descriptor(frames.features(rows[at : at + _BATCH])) for at in range(0, len(rows), _BATCH)])
 
 
-def contrast(
+def info_nce(
     first: Float[Tensor, "pairs dim"],
     second: Float[Tensor, "pairs dim"],
     unrelated: Bool[Tensor, "pairs pairs"],
@@ -151,7 +151,7 @@ def contrast(
     return (cross_entropy(logits, target) + cross_entropy(logits.T, target)) / 2
 
 
-def different(
+def are_different_places(
     frames: Traverses, first: Int[np.ndarray, " n"], second: Int[np.ndarray, " n"], apart: float
 ) -> Bool[np.ndarray, "n n"]:
     """Whether the frames of a row and of a column certainly show different places."""
@@ -159,7 +159,7 @@ def different(
     return (distances > apart) | (frames.sites[first][:, None] != frames.sites[second][None])
 
 
-def _partners(
+def _pair(
     frames: Traverses, one: Int[np.ndarray, " n"], other: Int[np.ndarray, " m"], near: float
 ) -> Int[np.ndarray, "2 pairs"]:
     """Each frame of one traverse with the nearest of the other, if that is near and looks the same way."""
@@ -174,8 +174,8 @@ def _partners(
     return np.concatenate(pairs, axis=1)
 
 
-def _disturbed(
-    head: Salad, plain: Descriptor | None, features: Features, spread: Float[Tensor, " channels"], recipe: Contrast
+def _describe_with_noise(
+    head: Salad, plain: Aggregator | None, features: Features, spread: Float[Tensor, " channels"], recipe: Contrast
 ) -> Float[Tensor, "images dim"]:
     """The joined descriptor; only the head's tokens are disturbed."""
     images, patches, _ = features.tokens.shape

@@ -20,16 +20,15 @@ from torch import Tensor
 from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
 from tmapr.simulation.camera import Camera
-from tmapr.simulation.render_torch import TorchRenderer, texture_on
-from tmapr.simulation.streets import build
+from tmapr.simulation.render_torch import TorchRenderer, move_texture
+from tmapr.simulation.streets import build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import Passage, Traverse, passing
-from tmapr.system import Watch
-from tmapr.training.metric import Frames
-from tmapr.types import NANOSECONDS, Fault
+from tmapr.simulation.traverse import Passage, Traverse, prepare_passage
+from tmapr.training.metric import TraversesInMemory
+from tmapr.types import NANOSECONDS, Fault, Watch
 
-Pictures = UInt8[np.ndarray, "frames height width"]
-Encode = Callable[[Pictures], Features]
+PreparedPictures = UInt8[np.ndarray, "frames height width"]
+Encode = Callable[[PreparedPictures], Features]
 """The frozen encoder on a device."""
 
 
@@ -44,11 +43,13 @@ class Site:
     traverses: tuple[Traverse, ...]
 
 
-def drive(sites: Sequence[Site], encode: Encode, size: tuple[int, int], device: str, watch: Watch = iter) -> Frames:
-    """Every frame of every traverse; sites and traverses are numbered in their order."""
+def encode_sites(
+    sites: Sequence[Site], encode: Encode, size: tuple[int, int], device: str, watch: Watch = iter
+) -> TraversesInMemory:
+    """Draw and encode every frame of every traverse; sites and traverses are numbered in their order."""
     tokens, summaries, positions, headings, owners = [], [], [], [], []
     grid = (0, 0)
-    for owner, (passage, pictures) in zip(watch(_owners(sites)), _drawn(sites, size, device), strict=True):
+    for owner, (passage, pictures) in zip(watch(_traverse_numbers(sites)), _draw(sites, size, device), strict=True):
         features = encode(pictures)
         tokens.append(features.tokens.half())
         summaries.append(features.summary.half())
@@ -58,7 +59,7 @@ def drive(sites: Sequence[Site], encode: Encode, size: tuple[int, int], device: 
         owners.append(np.full(len(pictures), owner))
     traverses = np.concatenate(owners)
     homes = np.repeat(np.arange(len(sites)), [len(site.traverses) for site in sites])
-    return Frames(
+    return TraversesInMemory(
         torch.cat(tokens),
         torch.cat(summaries),
         grid,
@@ -69,19 +70,19 @@ def drive(sites: Sequence[Site], encode: Encode, size: tuple[int, int], device: 
     )
 
 
-def _owners(sites: Sequence[Site]) -> range:
+def _traverse_numbers(sites: Sequence[Site]) -> range:
     return range(sum(len(site.traverses) for site in sites))
 
 
-def _drawn(sites: Sequence[Site], size: tuple[int, int], device: str) -> Iterator[tuple[Passage, Pictures]]:
+def _draw(sites: Sequence[Site], size: tuple[int, int], device: str) -> Iterator[tuple[Passage, PreparedPictures]]:
     """Each traverse and its pictures. While one is drawn, those before it are exposed and those after it heated."""
     jobs = [(site, traverse) for site in sites for traverse in site.traverses]
-    waiting: deque[tuple[Passage, Future[Pictures]]] = deque()
+    waiting: deque[tuple[Passage, Future[PreparedPictures]]] = deque()
     # Processes, not threads: what they do in Python would keep this one from feeding the device.
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as processes:
-        for (site, _), passage in zip(jobs, processes.map(_passage, jobs), strict=True):
-            radiances = _radiances(site, passage, device)
-            waiting.append((passage, processes.submit(_prepared, passage, radiances, size)))
+        for (site, _), passage in zip(jobs, processes.map(_make_passage, jobs), strict=True):
+            radiances = _render(site, passage, device)
+            waiting.append((passage, processes.submit(_prepare, passage, radiances, size)))
             if len(waiting) > (os.cpu_count() or 1):
                 oldest, pictures = waiting.popleft()
                 yield oldest, pictures.result()
@@ -89,25 +90,25 @@ def _drawn(sites: Sequence[Site], size: tuple[int, int], device: str) -> Iterato
             yield oldest, pictures.result()
 
 
-def _passage(job: tuple[Site, Traverse]) -> Passage:
+def _make_passage(job: tuple[Site, Traverse]) -> Passage:
     site, traverse = job
-    return passing(build(site.family, site.seed, aliasing=site.aliasing), traverse, site.camera)
+    return prepare_passage(build_world(site.family, site.seed, aliasing=site.aliasing), traverse, site.camera)
 
 
-def _radiances(site: Site, passage: Passage, device: str) -> Float[np.ndarray, "frames height width"]:
-    texture = _texture(site.seed, device)
+def _render(site: Site, passage: Passage, device: str) -> Float[np.ndarray, "frames height width"]:
+    texture = _load_texture(site.seed, device)
     renderer = TorchRenderer(passage.scene, site.camera, device)
     drawn = [renderer.radiance(view, passage.appearance, texture) for view in passage.views]
     return torch.stack(drawn).cpu().numpy()
 
 
 @lru_cache(maxsize=1)
-def _texture(seed: int, device: str) -> Float[Tensor, "texels 2"]:
+def _load_texture(seed: int, device: str) -> Float[Tensor, "texels 2"]:
     """Traverses of one site follow each other and share it."""
-    return texture_on(make_texture(seed), device)
+    return move_texture(make_texture(seed), device)
 
 
-def _prepared(passage: Passage, radiances: Float[np.ndarray, "frames h w"], size: tuple[int, int]) -> Pictures:
+def _prepare(passage: Passage, radiances: Float[np.ndarray, "frames h w"], size: tuple[int, int]) -> PreparedPictures:
     """What the encoder would be given at run time."""
     sensor, image = passage.sensor(), Image()
     pictures = []

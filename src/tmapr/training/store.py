@@ -32,7 +32,7 @@ class Store:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of a row."""
+        """The axes of one row."""
         return self._blocks[0].shape[1:]
 
     def take(self, rows: Int[np.ndarray, " n"]) -> Shaped[np.ndarray, "n ..."]:
@@ -43,9 +43,10 @@ class Store:
             taken[place] = self._blocks[block][row]
         return taken
 
-    def beside(self, others: Sequence["Store"]) -> "Store":
-        """These rows, then the others'."""
-        return Store([block for store in (self, *others) for block in store._blocks])
+    @classmethod
+    def concatenate(cls, stores: Sequence["Store"]) -> "Store":
+        """The rows of several, one store after another; nothing is copied."""
+        return cls([block for store in stores for block in store._blocks])
 
 
 def write_shards(
@@ -53,7 +54,7 @@ def write_shards(
 ) -> int:
     """Write rows as they come, `size` bytes to a file; returns how many files. `origin` marks what made them."""
     count = 0
-    for count, rows in enumerate(_gathered(batches, size), start=1):
+    for count, rows in enumerate(_gather(batches, size), start=1):
         save_arrays(_shard(folder, count - 1), Header(_KIND, _VERSION, origin, {}), {_FRAMES: rows})
     return count
 
@@ -64,7 +65,7 @@ def read_shards(folder: Path, count: int) -> Store:
     return Store([load_arrays(_shard(folder, n), _KIND, _VERSION, mapped=mapped)[1][_FRAMES] for n in range(count)])
 
 
-def _gathered(batches: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
+def _gather(batches: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
     waiting: list[np.ndarray] = []
     for batch in batches:
         waiting.append(batch)

@@ -1,0 +1,42 @@
+"""What is found out about runs, as JSON: each file is one model, written and read here and nowhere else."""
+
+import json
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tmapr.artifacts.atomic import write_text
+from tmapr.exceptions import InputError
+
+AnyDocument = TypeVar("AnyDocument", bound="Document")
+
+
+class Document(BaseModel):
+    """A JSON object or a part of one.
+
+    A file may be older or newer than its reader: what that does not know is passed over, and what later versions added
+    is None where it is not there. A value of another kind than promised, NaN and infinity among them, is refused.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)
+
+    def as_json(self, indent: int | None = None) -> str:
+        """The text of the file."""
+        return json.dumps(self.model_dump(mode="json"), indent=indent, allow_nan=False)
+
+    def save(self, path: Path) -> None:
+        """Replace the file."""
+        write_text(path, self.as_json(indent=2) + "\n")
+
+    @classmethod
+    def load(cls: type[AnyDocument], path: Path, again: str) -> AnyDocument:
+        """Read the file; `again` is the command that makes it anew."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            raise InputError(f"{path}: no such file; make it with `{again}`") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise InputError(f"{path}: {place or 'content'}: {first['msg']}; make it anew with `{again}`") from None

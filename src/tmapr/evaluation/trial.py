@@ -1,0 +1,64 @@
+"""One test sequence as evaluation sees it: what was said of every frame, beside what was true and what was mapped."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.trajectory import Column, EstimateTable
+from tmapr.evaluation.errors import reference_speed
+from tmapr.evaluation.loops import correct_candidates, opportunities
+from tmapr.retrieval.memory import Memory
+from tmapr.types import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The frames with a true position as queries for loops, see `loops`; each is about its first candidate."""
+
+    similarity: Float[np.ndarray, " n"]
+    found: Bool[np.ndarray, " n"]
+    correct: Bool[np.ndarray, " n"]
+    opportunity: Bool[np.ndarray, " n"]
+
+    def accepted(self, threshold: float) -> Bool[np.ndarray, " n"]:
+        """Whether each query's candidate reaches the threshold."""
+        return self.found & (self.similarity >= threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The estimates, the percepts and truth they were made from, the map, and the threshold of similarity."""
+
+    table: EstimateTable
+    recording: Recording
+    memory: Memory
+    threshold: float
+
+    @property
+    def fused(self) -> Column:
+        """The filter's positions: every frame has one."""
+        return Column(self.table.positions, np.ones(len(self.recording), dtype=bool))
+
+    @property
+    def localized(self) -> Bool[np.ndarray, " n"]:
+        """Whether the filter claimed to know where it is."""
+        return np.array([status is Status.LOCALIZED for status in self.table.statuses])
+
+    @property
+    def mapped_speed(self) -> float:
+        """The speed of the traverse that was mapped, whose frames the memory keeps sorted by place."""
+        order = np.argsort(self.memory.frames)
+        return reference_speed(self.memory.stamps[order], self.memory.positions[order])
+
+    def queries(self) -> Queries:
+        """What the first candidates are worth."""
+        known, first = self.recording.known, self.table.first
+        truth: Float[np.ndarray, "n 2"] = self.recording.truth[known]
+        return Queries(
+            similarity=first.similarities.values[known],
+            found=first.similarities.known[known],
+            correct=correct_candidates(first.positions.values[known], truth),
+            opportunity=opportunities(truth, self.memory.positions),
+        )

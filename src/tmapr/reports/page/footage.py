@@ -1,0 +1,146 @@
+"""Which frames of a page's sequences are shown, and their thumbnails: a page holds so many pictures and no more.
+
+A page may come to be written where the images are not: then it says so and is a page without pictures. An image is
+shown only if it has the stamp of the frame that the run was made from, since data sets are moved and recorded anew.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from tmapr.artifacts.images import Counts
+from tmapr.exceptions import InputError
+from tmapr.experiment import Experiment, open_data
+from tmapr.perception.image import Image
+from tmapr.reports.drawing.pictures import PagePicture, encode_jpeg
+from tmapr.reports.reported import ReportedRun, ReportedSequence
+from tmapr.types import Fault, Frame
+
+MOST_PICTURES = 600
+"""What a page holds of frames and of their matches together, at most."""
+
+THUMBNAIL = (128, 160)
+"""The most rows and columns of one."""
+
+_SAMPLES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class FramePictures:
+    """The pictures that were found, by row, and in words why there are none."""
+
+    found: Mapping[int, PagePicture]
+    absent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Footage:
+    """The frames of a sequence that can be pointed at, with the pictures of them and of their matches."""
+
+    rows: Int[np.ndarray, " shown"]
+    queries: FramePictures
+    matches: FramePictures
+
+    @property
+    def samples(self) -> list[int]:
+        """A few rows with pictures, evenly spread; not the first, where the map has another mark."""
+        seen = [row for row in self.rows.tolist() if row in self.queries.found]
+        places = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * len(seen)
+        return list(dict.fromkeys(seen[place] for place in places.astype(int).tolist())) if seen else []
+
+    @property
+    def absent(self) -> list[str]:
+        """In words, which pictures there are not."""
+        return [pictures.absent for pictures in (self.queries, self.matches) if pictures.absent]
+
+    @classmethod
+    def of(cls, run: ReportedRun, sequence: ReportedSequence, frames: int) -> "Footage":
+        """At most so many frames, and at most as many pictures of matches."""
+        rows = choose_rows(sequence.misled, frames)
+        matched = sequence.table.references.values[rows][sequence.table.references.known[rows]]
+        taken = dict(zip(run.memory.frames.tolist(), run.memory.stamps.tolist(), strict=True))
+        queries = read_pictures(
+            run.experiment, sequence.name, {row: int(sequence.table.stamps[row]) for row in rows.tolist()}
+        )
+        reference = str(run.experiment.data.reference)
+        matches = read_pictures(run.experiment, reference, {frame: taken[frame] for frame in matched.tolist()})
+        return cls(rows, queries, matches)
+
+
+class Album:
+    """The pictures of a page, each kept once; whoever shows one knows its number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def add(self, picture: PagePicture) -> int:
+        """Keeps a picture that is new; its number either way."""
+        return self._numbers.setdefault(encode_jpeg(picture), len(self._numbers))
+
+    @property
+    def uris(self) -> list[str]:
+        """All pictures in the order of their numbers."""
+        return list(self._numbers)
+
+
+def read_pictures(
+    experiment: Experiment, name: str, stamps: Mapping[int, int], box: tuple[int, int] = THUMBNAIL
+) -> FramePictures:
+    """Pictures of the rows of a sequence that have a stamp here; a damaged image is missing, a missing one no error."""
+    if not stamps:
+        return FramePictures({})
+    at = f"at {experiment.data.root}"
+    found: dict[int, PagePicture] = {}
+    try:
+        # One pass, and no frame is kept: those of a bag hold their images.
+        for row, frame in _select_frames(experiment, name, stamps):
+            if frame.stamp != stamps[row]:
+                return FramePictures({}, f"images of {name} {at} are of another recording")
+            picture = _read_picture(frame, experiment.perception.image, box)
+            if picture is not None:
+                found[row] = picture
+    except (InputError, OSError):
+        return FramePictures({}, f"images of {name} are not {at}")
+    return FramePictures(found, None if found else f"images of {name} {at} cannot be read")
+
+
+def choose_rows(wrong: Bool[np.ndarray, " n"], most: int) -> Int[np.ndarray, " shown"]:
+    """Rows to show: evenly spread over all, but wrong matches first, up to half of the room."""
+    special = _spread(np.flatnonzero(wrong), most // 2)
+    others = np.setdiff1d(np.arange(len(wrong)), special)
+    return np.sort(np.concatenate([special, _spread(others, most - len(special))]))
+
+
+def share_frames(sequences: int) -> int:
+    """How many frames of each sequence of a page can be shown, each with its match."""
+    return max(1, MOST_PICTURES // (2 * max(1, sequences)))
+
+
+def _spread(rows: Int[np.ndarray, " n"], most: int) -> Int[np.ndarray, " kept"]:
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
+
+
+def _select_frames(experiment: Experiment, name: str, stamps: Mapping[int, int]) -> Iterator[tuple[int, Frame]]:
+    frames = islice(open_data(experiment.data, name), max(stamps) + 1)
+    return ((row, frame) for row, frame in enumerate(frames) if row in stamps)
+
+
+def _read_picture(frame: Frame, image: Image, box: tuple[int, int]) -> PagePicture | None:
+    try:
+        counts = frame.image()
+        picture = image.prepare(counts, _fit_size(image, counts, box), "area")
+    except InputError:
+        return None
+    return None if isinstance(picture, Fault) else picture
+
+
+def _fit_size(image: Image, counts: Counts, box: tuple[int, int]) -> tuple[int, int]:
+    """Rows and columns of the image in its own proportions, inside the box and never enlarged."""
+    rows, columns = image.size_after_crop(*counts.shape)
+    share = min(1.0, box[0] / rows, box[1] / columns)
+    return max(1, round(rows * share)), max(1, round(columns * share))

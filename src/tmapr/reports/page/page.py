@@ -1,0 +1,128 @@
+"""One page of HTML that needs nothing beside itself: no script, no font, no picture from elsewhere.
+
+It is well-formed XML too, so that a mistake in it shows in a test and not in somebody's browser.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+
+from tmapr.config import Settings, dump_toml
+from tmapr.experiment import Experiment
+from tmapr.reports.drawing.markup import element, escape
+from tmapr.reports.page.explorer import render_data
+from tmapr.reports.page.footage import Album, share_frames
+from tmapr.reports.page.sequence import render_sequence
+from tmapr.reports.reported import ReportedRun, label_runs
+from tmapr.reports.tables.errors import describe_result, list_warnings, name_alignment, tabulate_runs
+from tmapr.reports.tables.table import Table, TableColumn
+
+_HEAD = (
+    '<meta charset="utf-8"/><meta name="viewport" content="width=device-width, initial-scale=1"/>'
+    '<link rel="icon" href="data:,"/>'
+)
+
+
+def render_page(runs: Sequence[ReportedRun]) -> str:
+    """The report of one run, or of several with their comparison first."""
+    labels = label_runs(runs)
+    album, frames = Album(), share_frames(sum(len(run.sequences) for run in runs))
+    if len(runs) == 1:
+        title = f"{labels[0]}: localization report"
+        body = element("h1", {}, escape(labels[0])) + _render_run(runs[0], album, frames, 2)
+    else:
+        title = f"{len(runs)} runs compared"
+        body = element("h1", {}, escape(title)) + element("div", {"class": "compared"}, tabulate_runs(runs).html())
+        body += _render_contents(labels)
+        for number, (name, run) in enumerate(zip(labels, runs, strict=True), start=1):
+            body += element("h2", {"id": f"run-{number}"}, escape(name)) + _render_run(run, album, frames, 3)
+    # A parser of XML sees no markup between these marks; to one of HTML they are comments of the script.
+    script = f"//<![CDATA[\n{_read_resource('explorer.js')}//]]>\n"
+    named = element("title", {}, escape(title))
+    head = element("head", {}, _HEAD, _render_policy(script), named, element("style", {}, _read_resource("page.css")))
+    parts = (element("main", {}, body), render_data(album.uris, {"id": "pictures"}), element("script", {}, script))
+    whole = element("html", {"lang": "en"}, head, element("body", {}, *parts))
+    return f"<!DOCTYPE html>\n{whole}\n"
+
+
+def _read_resource(name: str) -> str:
+    return files("tmapr.reports.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _render_policy(script: str) -> str:
+    """Whatever a name might contain, a browser that obeys this loads nothing and runs one script, known by its hash."""
+    known = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{known}'"
+    return element("meta", {"http-equiv": "Content-Security-Policy", "content": allowed})
+
+
+def _render_contents(labels: Sequence[str]) -> str:
+    links = (element("a", {"href": f"#run-{number}"}, escape(name)) for number, name in enumerate(labels, start=1))
+    return element("p", {"class": "note"}, "Each run: ", " · ".join(links))
+
+
+def _render_run(run: ReportedRun, album: Album, frames: int, level: int) -> str:
+    """Headline, every test sequence, settings, provenance; `level` is that of the first headings inside."""
+    results = (describe_result(name, entry) for name, entry in run.errors.test.items())
+    parts = [element("p", {"class": "result"}, escape(words)) for words in results]
+    warnings = list_warnings(run.errors.alignment, run.errors.labels)
+    parts += [element("p", {"class": "warning", "role": "note"}, escape(words)) for words in warnings]
+    parts.append(_render_list(_list_facts(run)))
+    parts += [render_sequence(run, sequence, album, frames, level) for sequence in run.sequences]
+    parts += [element(f"h{level}", {}, "Settings that differ from the defaults")]
+    parts.append(element("div", {"class": "settings"}, tabulate_changes(run.experiment).html()))
+    toml = element("pre", {}, escape(dump_toml(run.experiment)))
+    parts.append(element("details", {}, element("summary", {}, "Every setting"), toml))
+    parts += [element(f"h{level}", {}, "Provenance"), _render_list(_list_provenance(run))]
+    return element("section", {}, *parts)
+
+
+def _list_facts(run: ReportedRun) -> dict[str, str]:
+    """What was run."""
+    data, errors = run.experiment.data, run.errors
+    frame = " ".join(str(part) for part in (errors.frame.kind, errors.frame.zone, errors.frame.origin) if part)
+    return {
+        "run": str(run.folder.path),
+        "data": f"{data.root} ({data.layout})",
+        "reference": str(data.reference),
+        "adapted to": ", ".join(data.adapt) or "nothing",
+        "tested on": ", ".join(data.test),
+        "labels while testing": errors.labels,
+        "alignment": name_alignment(errors.alignment),
+        "coordinates": frame,
+        "settings": errors.settings_sha256[:12],
+        "tmapr": run.provenance.tmapr,
+    }
+
+
+def _list_provenance(run: ReportedRun) -> dict[str, str]:
+    return {name: str(value) for name, value in run.provenance if not isinstance(value, Mapping)}
+
+
+def _render_list(entries: Mapping[str, str]) -> str:
+    pairs = (element("dt", {}, escape(name)) + element("dd", {}, escape(value)) for name, value in entries.items())
+    return element("dl", {}, *pairs)
+
+
+def tabulate_changes(experiment: Experiment) -> Table:
+    """One row for each value that differs."""
+    columns = ("setting", "here", "default", "meaning")
+    rows = tuple(_list_changes(experiment, Experiment(), ""))
+    return Table(tuple(TableColumn(name, name) for name in columns), rows)
+
+
+def _list_changes(settings: Settings, defaults: Settings, prefix: str) -> Iterator[tuple[str, str, str, str]]:
+    for name, field in type(settings).model_fields.items():
+        here, default = settings.__dict__[name], defaults.__dict__[name]
+        if isinstance(here, Settings) and isinstance(default, type(here)):
+            yield from _list_changes(here, default, prefix if name == settings.unnamed else f"{prefix}{name}.")
+        elif here != default:
+            yield f"{prefix}{name}", _format_value(here), _format_value(default), field.description or ""
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, Settings):
+        return value.model_dump_json()
+    return "none" if value is None else json.dumps(value, ensure_ascii=False, default=str)

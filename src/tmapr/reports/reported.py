@@ -1,0 +1,130 @@
+"""What a report shows of one run: the finished run, read once, and its errors, which belong to the same estimates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from tmapr.artifacts.documents.runs import Errors, Provenance, SequenceErrors
+from tmapr.artifacts.run import RunFolder
+from tmapr.artifacts.trajectory import Column, EstimateTable
+from tmapr.evaluation.assessment import Fit
+from tmapr.evaluation.errors import position_errors
+from tmapr.evaluation.loops import correct_candidates
+from tmapr.evaluation.trial import Trial
+from tmapr.experiment import Experiment
+from tmapr.retrieval.memory import Memory
+from tmapr.running.evaluating import FITS, read_errors
+from tmapr.running.finished import FinishedRun
+from tmapr.types import CHI2_95, NANOSECONDS, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class TimedPath:
+    """Positions at moments in the order they were driven; seconds since the first one never run back."""
+
+    seconds: Float[np.ndarray, " n"]
+    positions: Float[np.ndarray, "n 2"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedSequence:
+    """One test sequence and its entry in errors.json; `fused` and `apr` are as their errors were taken."""
+
+    name: str
+    figures: SequenceErrors
+    trial: Trial
+    fused: Column
+    apr: Column
+
+    @property
+    def table(self) -> EstimateTable:
+        """What was said of every frame."""
+        return self.trial.table
+
+    @property
+    def truth(self) -> Column:
+        """Where every frame was taken."""
+        return Column(self.trial.recording.truth, self.trial.recording.known)
+
+    @property
+    def seconds(self) -> Float[np.ndarray, " n"]:
+        """Since the first frame; a frame that came late does not turn time back."""
+        return _seconds(self.table.stamps)
+
+    @property
+    def semi_axes(self) -> Float[np.ndarray, " n"]:
+        """Longest semi-axis of every frame's 95 % ellipse, in metres."""
+        return np.sqrt(CHI2_95 * np.linalg.eigvalsh(self.table.covariances)[:, 1])
+
+    def errors(self, track: Column) -> Column:
+        """Distance of a track to the truth, where both are known."""
+        truth = self.truth
+        known = track.known & truth.known
+        return Column(np.where(known, position_errors(track.values, truth.values), np.nan), known)
+
+    @property
+    def accepted(self) -> Bool[np.ndarray, " n"]:
+        """Whether the gates believed a candidate."""
+        return np.array([Verdict(reason).accepted for reason in self.table.reasons])
+
+    @property
+    def misled(self) -> Bool[np.ndarray, " n"]:
+        """Whether they believed one of another place; where the truth is not known, nobody can say that."""
+        judged, truth = self.table.reference_positions, self.truth
+        right = correct_candidates(judged.values, truth.values)
+        return self.accepted & truth.known & judged.known & ~right
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRun:
+    """A run: its settings, how it came about, what was found, and the traverse that it was mapped from.
+
+    `reference` is that traverse as it was driven, `memory` what the map keeps of it, sorted by place.
+    """
+
+    folder: RunFolder
+    experiment: Experiment
+    provenance: Provenance
+    errors: Errors
+    memory: Memory
+    reference: TimedPath
+    sequences: tuple[ReportedSequence, ...]
+
+    @classmethod
+    def load(cls, path: Path) -> "ReportedRun":
+        """Read a run folder; nothing is written there."""
+        run = FinishedRun.load(RunFolder(path))
+        errors, memory = read_errors(run), run.environment.memory
+        order = np.argsort(memory.frames)
+        reference = TimedPath(_seconds(memory.stamps[order]), memory.positions[order])
+        fit = FITS.get(errors.alignment)
+        sequences = tuple(_report_sequence(run.trial(name), name, errors.test[name], fit) for name in errors.test)
+        return cls(run.folder, run.experiment, run.provenance, errors, memory, reference, sequences)
+
+
+def label_runs(runs: Sequence[ReportedRun]) -> list[str]:
+    """A name for each run that no other has: the experiment's, or the folder where several share it."""
+    names = [run.experiment.name for run in runs]
+    return [name if names.count(name) == 1 else str(run.folder.path) for name, run in zip(names, runs, strict=True)]
+
+
+def _report_sequence(trial: Trial, name: str, figures: SequenceErrors, fit: Fit | None) -> ReportedSequence:
+    truth = Column(trial.recording.truth, trial.recording.known)
+    fused, apr = (_fit_track(track, truth, fit) for track in (trial.fused, trial.table.apr_positions))
+    return ReportedSequence(name, figures, trial, fused, apr)
+
+
+def _fit_track(track: Column, truth: Column, fit: Fit | None) -> Column:
+    """The track as its errors were taken."""
+    both = track.known & truth.known
+    if fit is None or not both.any():
+        return track
+    return Column(fit(track.values[both], truth.values[both])(track.values), track.known)
+
+
+def _seconds(stamps: np.ndarray) -> Float[np.ndarray, " n"]:
+    latest = np.maximum.accumulate(stamps)
+    return (latest - latest[0]) / NANOSECONDS

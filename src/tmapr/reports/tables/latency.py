@@ -1,0 +1,83 @@
+"""What `tmapr bench` found, beside what the paper states: one row per stage, a set of columns per result."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tmapr.artifacts.documents.latency import Latency, StageLatency
+from tmapr.reports.tables.errors import list_cells
+from tmapr.reports.tables.table import Table, TableCell, TableColumn, head_group
+
+PAPER = "paper (hardware as it states)"
+STAGES = {
+    "prepare": "image preparation",
+    "encode": "preparation, encoder, heads",
+    "places": "place scores",
+    "search": "search",
+    "gates_filter": "gates and filter",
+    "update": "update",
+    "localization": "localization, image to estimate",
+    "cycle": "full cycle with update",
+    "place_inference": "place inference alone",
+    "updates": "updates alone",
+}
+"""The rows, by their keys in JSON."""
+
+_THIRDS = ("updates, first third", "updates, middle third", "updates, last third")
+_GROUP = (TableColumn("mean_ms", "mean ms", 3), TableColumn("p95_ms", "P95 ms", 3), TableColumn("hz", "Hz", 1))
+_STATED = {
+    "localization": StageLatency(mean_ms=41.466, p95_ms=44.015, hz=24.12),
+    "cycle": StageLatency(mean_ms=44.237, p95_ms=47.539, hz=22.61),
+    "place_inference": StageLatency(mean_ms=5.410, p95_ms=7.207),
+    "updates": StageLatency(mean_ms=2.779, p95_ms=3.811),
+}
+_STATED_THIRDS = (2.843, 2.804, 2.690)
+_HARDWARE = "NVIDIA GeForce GTX 1080, float32, batch 1, 224 × 224, AnyThermal; 4 166 descriptors after 20 warm-ups"
+
+
+def tabulate_latency(results: Sequence[Latency]) -> Table:
+    """Results of `tmapr bench` side by side, and the paper's last; the notes say how each was measured."""
+    labels = _label_results(results)
+    stages = [*({**result.stages, "updates": result.updates} for result in results), _STATED]
+    thirds = [*(result.updates.thirds_ms for result in results), _STATED_THIRDS]
+    columns = [column for label in (*labels, PAPER) for column in head_group(label, _GROUP)]
+    rows = [
+        *((title, *_list_stage(stages, stage)) for stage, title in STAGES.items()),
+        *((title, *_list_third(thirds, part)) for part, title in enumerate(_THIRDS)),
+    ]
+    notes = [note for label, result in zip(labels, results, strict=True) for note in _describe_result(label, result)]
+    return Table((TableColumn("stage", "stage"), *columns), tuple(rows), (*notes, f"{PAPER}: {_HARDWARE}"))
+
+
+def _label_results(results: Sequence[Latency]) -> list[str]:
+    """Encoder, device and precision; numbered where they are the same."""
+    labels = [f"{result.encoder}, {result.device} {result.precision}" for result in results]
+    again, count = Counter(labels), Counter[str]()
+    for place, label in enumerate(labels):
+        count[label] += 1
+        labels[place] = f"{label} ({count[label]})" if again[label] > 1 else label
+    return labels
+
+
+def _list_stage(results: Sequence[Mapping[str, StageLatency]], stage: str) -> list[TableCell]:
+    return [cell for stages in results for cell in list_cells(stages.get(stage), [column.key for column in _GROUP])]
+
+
+def _list_third(results: Sequence[tuple[float, float, float]], part: int) -> list[TableCell]:
+    return [cell for thirds in results for cell in (thirds[part], None, None)]
+
+
+def _describe_result(label: str, result: Latency) -> list[str]:
+    height, width = result.size
+    heads = "descriptor and pose" if result.pose_head else "descriptor, no pose"
+    notes = [
+        f"{label}: {result.runtime} on {result.accelerator or result.processor}; batch 1, {height} × {width};"
+        f" {result.frames} frames after {result.warmups} warm-ups, {result.accepted} of them matched; images:"
+        f" {result.images}; gives {heads}",
+        f"{label}: {result.references} references, {result.places} places, descriptor {result.descriptor},"
+        f" classifier input {result.lift}, {', '.join(result.extensions) or 'no extension'}",
+        f"{label}: {result.processor}, {result.cores} cores; threads: {result.threads} of BLAS, encoder"
+        f" {result.encoder_threads or 'as ONNX Runtime chooses'};"
+        f" {', '.join(f'{name} {number}' for name, number in result.versions.items())}",
+        f"{label}: last third of {result.updates.count} updates / first third = {result.updates.ratio:.3f}",
+    ]
+    return [*notes, f"{label}: weights random: times only"] if result.weights == "random" else notes

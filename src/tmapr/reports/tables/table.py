@@ -1,0 +1,147 @@
+"""A table: the values as they were computed, and one way to print each column.
+
+A number has the same digits in a terminal, in Markdown, LaTeX and HTML; JSON keeps the value itself. None prints as a
+dash. Every value that comes from a file is escaped for the format that it goes into.
+"""
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tmapr.reports.drawing.markup import element, escape, replace_unprintable
+
+TableCell = str | int | float | None
+NOTHING = "–"
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "—": "---",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+_MARKDOWN = re.compile(r"([\\`*_\[\]|~])")
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column by its key in JSON and its title elsewhere; one of numbers has a count of decimals."""
+
+    key: str
+    title: str
+    decimals: int | None = None
+
+    def format(self, value: TableCell) -> str:
+        """The one spelling of a value."""
+        if value is None:
+            return NOTHING
+        return f"{value:.{self.decimals or 0}f}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values; the notes say what a reader must know to trust them."""
+
+    columns: tuple[TableColumn, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ValueError(f"row {number} has {len(row)} cells, the table has {len(self.columns)} columns")
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What stands above the columns."""
+        return tuple(column.title for column in self.columns)
+
+    @property
+    def cells(self) -> tuple[tuple[str, ...], ...]:
+        """The rows as they are printed."""
+        return tuple(
+            tuple(column.format(value) for column, value in zip(self.columns, row, strict=True)) for row in self.rows
+        )
+
+    def without(self, *keys: str) -> "Table":
+        """The same table less some columns."""
+        kept = [place for place, column in enumerate(self.columns) if column.key not in keys]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return Table(tuple(self.columns[place] for place in kept), rows, self.notes)
+
+    def text(self) -> str:
+        """Aligned columns for a terminal."""
+        lines = [tuple(map(_join_lines, line)) for line in (self.titles, *self.cells)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        aligned = [
+            "  ".join(
+                cell.ljust(width) if column.decimals is None else cell.rjust(width)
+                for cell, width, column in zip(line, widths, self.columns, strict=True)
+            )
+            for line in lines
+        ]
+        return "".join(f"{line.rstrip()}\n" for line in [*aligned, *map(_join_lines, self.notes)])
+
+    def markdown(self) -> str:
+        """A pipe table, its notes as a list beneath."""
+        rule = ["---" if column.decimals is None else "---:" for column in self.columns]
+        lines = [map(_escape_markdown, self.titles), rule, *(map(_escape_markdown, line) for line in self.cells)]
+        table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        return table + "".join(f"\n- {_escape_markdown(note)}" for note in self.notes) + ("\n" if self.notes else "")
+
+    def latex(self) -> str:
+        """A tabular for the package booktabs, its notes as last lines."""
+        layout = "".join("l" if column.decimals is None else "r" for column in self.columns)
+        head, *body = (f"{' & '.join(map(_escape_latex, line))} \\\\" for line in (self.titles, *self.cells))
+        span = f"\\multicolumn{{{len(self.columns)}}}{{l}}"
+        notes = [f"{span}{{\\footnotesize {_escape_latex(note)}}} \\\\" for note in self.notes]
+        rules = [f"\\begin{{tabular}}{{{layout}}}", "\\toprule", head, "\\midrule", *body, "\\bottomrule", *notes]
+        return "\n".join([*rules, "\\end{tabular}"]) + "\n"
+
+    def json(self) -> str:
+        """Rows by key, with unrounded numbers."""
+        keys = [column.key for column in self.columns]
+        rows = [dict(zip(keys, row, strict=True)) for row in self.rows]
+        return json.dumps({"rows": rows, "notes": self.notes}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def html(self) -> str:
+        """A table whose rows are headed by their first cell, its notes as paragraphs beneath."""
+        kinds = ["words" if column.decimals is None else "number" for column in self.columns]
+        head = [_th(title, kind, "col") for title, kind in zip(self.titles, kinds, strict=True)]
+        body = [
+            element(
+                "tr",
+                {},
+                _th(line[0], kinds[0], "row"),
+                *(element("td", {"class": kind}, escape(cell)) for cell, kind in zip(line[1:], kinds[1:], strict=True)),
+            )
+            for line in self.cells
+        ]
+        rows = element("thead", {}, element("tr", {}, *head)) + element("tbody", {}, *body)
+        notes = "".join(element("p", {"class": "note"}, escape(note)) for note in self.notes)
+        return element("div", {"class": "table"}, element("table", {}, rows)) + notes
+
+
+def head_group(name: str, columns: Sequence[TableColumn]) -> list[TableColumn]:
+    """The columns of one of several groups side by side; the first is titled with the group's name."""
+    first, *rest = (TableColumn(f"{name} {column.key}", column.title, column.decimals) for column in columns)
+    return [TableColumn(first.key, f"{name}: {first.title}", first.decimals), *rest]
+
+
+def _th(title: str, kind: str, scope: str) -> str:
+    return element("th", {"class": kind, "scope": scope}, escape(title))
+
+
+def _join_lines(text: str) -> str:
+    return replace_unprintable(" ".join(text.split()))
+
+
+def _escape_markdown(text: str) -> str:
+    # Angle brackets too: Markdown lets HTML through.
+    return _MARKDOWN.sub(r"\\\1", html.escape(_join_lines(text), quote=False))
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in _join_lines(text))

@@ -1,0 +1,53 @@
+"""The errors of a finished run: read where they are of these estimates and this truth, else evaluated in memory."""
+
+import hashlib
+from collections.abc import Mapping
+
+from tmapr.artifacts.documents.runs import Errors
+from tmapr.artifacts.run import file_digest
+from tmapr.evaluation.alignment import fit_planar
+from tmapr.evaluation.assessment import Fit, assess
+from tmapr.running.finished import FinishedRun
+from tmapr.running.ranking import rank_by_similarity, rank_by_system, recall_at
+from tmapr.types import Watch
+
+FITS: Mapping[str, Fit] = {"planar": fit_planar}
+"""What a trajectory can be brought to the truth by, as errors.json names it."""
+
+
+def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> Errors:
+    """Evaluate every test sequence; with an alignment, after fitting each trajectory to the truth."""
+    fit = FITS.get(align)
+    ours, plain = rank_by_system(run), rank_by_similarity(run.environment.memory)
+    tests = {}
+    for name in run.experiment.data.test:
+        trial = run.trial(name)
+        opportunity = trial.queries().opportunity
+        recalls = recall_at(ours, trial.recording, opportunity, watch) if ours else None
+        plain_recalls = recall_at(plain, trial.recording, opportunity)
+        tests[name] = assess(trial, run.provenance.sequences[name], recalls, plain_recalls, fit)
+    return Errors(
+        test=tests,
+        alignment=align if fit else run.provenance.alignment,
+        labels=run.provenance.labels,
+        frame=run.environment.frame,
+        settings_sha256=run.provenance.settings_sha256,
+        evaluated_sha256=_digest(run),
+    )
+
+
+def read_errors(run: FinishedRun) -> Errors:
+    """What the last evaluation found; evaluated again, in memory, where that is missing or about something else."""
+    if not run.folder.errors.exists():
+        return evaluate_run(run)
+    for name in run.experiment.data.test:
+        run.trial(name)  # what is missing or does not fit is refused by its name, and not as a digest
+    errors = Errors.load(run.folder.errors, f"tmapr evaluate {run.folder.path}")
+    return errors if errors.evaluated_sha256 == _digest(run) else evaluate_run(run, errors.alignment)
+
+
+def _digest(run: FinishedRun) -> str:
+    """Names the run, its estimates and the percepts and truth that it is compared with."""
+    names = run.experiment.data.test
+    files = [run.folder.provenance, *map(run.folder.estimates, names), *map(run.folder.percepts, names)]
+    return hashlib.sha256("".join(map(file_digest, files)).encode()).hexdigest()

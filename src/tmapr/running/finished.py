@@ -1,0 +1,73 @@
+"""A finished run read back: its settings, its map, and what it said of every test frame beside what was true.
+
+A run whose experiment, map or percepts changed after its estimates were made is refused.
+"""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from tmapr.artifacts.documents.runs import Provenance
+from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.artifacts.trajectory import EstimateTable, FirstCandidates, load_estimates
+from tmapr.config import load_settings
+from tmapr.evaluation.trial import Trial
+from tmapr.exceptions import InputError
+from tmapr.experiment import Experiment
+from tmapr.running.encoding import load_recording
+from tmapr.system import Map
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run's settings, how its estimates came about, and its map."""
+
+    folder: RunFolder
+    experiment: Experiment
+    provenance: Provenance
+    environment: Map
+    _trials: dict[str, Trial] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def load(cls, folder: RunFolder) -> "FinishedRun":
+        """Read a run folder."""
+        if not folder.path.is_dir():
+            raise InputError(f"{folder.path}: no such run folder; make one with `tmapr run EXPERIMENT`")
+        if not folder.experiment.exists():
+            raise InputError(f"{folder.path}: holds no experiment.toml; is it a run folder, as `tmapr run` makes them?")
+        experiment = load_settings(Experiment, folder.experiment)
+        if not folder.provenance.exists():
+            raise InputError(f"{folder.path}: holds no finished run; make one with `tmapr run EXPERIMENT`")
+        provenance = Provenance.load(folder.provenance, f"tmapr run {folder.experiment}")
+        if provenance.experiment_sha256 != file_digest(folder.experiment):
+            raise InputError(f"{folder.experiment}: has changed since its estimates were made; run `tmapr run` again")
+        environment = Map.load(folder.map, experiment.system)
+        if provenance.map != environment.digest:
+            raise InputError(f"{folder.path}: its estimates were made with another map; run `tmapr run` again")
+        return cls(folder, experiment, provenance, environment)
+
+    def trial(self, name: str) -> Trial:
+        """One of its test sequences, read once; without any true position it is refused."""
+        if name not in self._trials:
+            self._trials[name] = self._load_trial(name)
+        return self._trials[name]
+
+    def _load_trial(self, name: str) -> Trial:
+        path = self.folder.estimates(name)
+        table = self._with_first(load_estimates(path), path)
+        recording = load_recording(self.experiment, self.folder, name)
+        if not np.array_equal(table.stamps, recording.stamps):
+            raise InputError(f"{path}: its frames are not those of the percepts; run again")
+        if not recording.known.any():
+            raise InputError(f"{recording.sequence}: no frame has a true position; nothing to compare with")
+        return Trial(table, recording, self.environment.memory, self.experiment.system.gating.min_similarity)
+
+    def _with_first(self, table: EstimateTable, path: Path) -> EstimateTable:
+        """The table with its first candidates, which those of earlier versions did not tell from the judged ones."""
+        if table.first.references.known.any() or not table.references.known.any():
+            return table
+        if self.experiment.system.retrieval.candidates > 1:
+            raise InputError(f"{path}: an earlier version did not write which candidate came first; run again")
+        judged = FirstCandidates(table.references, table.reference_positions, table.similarities, table.scores)
+        return replace(table, first=judged)

@@ -1,0 +1,83 @@
+"""A recording goes through a localizer frame by frame: localized, adapted to, or recognised once and replayed.
+
+Recognising a frame costs milliseconds, judging and filtering a tenth of one: gates and filter can be tried on a
+recognised drive again and again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from tmapr.artifacts.percepts import Recording
+from tmapr.fusion.capf import Fusion
+from tmapr.gating import Gating
+from tmapr.localizer import Localizer
+from tmapr.track import Tracker
+from tmapr.types import Estimate, Recognition
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One estimate per frame; whether A_t was updated after it; and what both cost in seconds."""
+
+    estimates: tuple[Estimate, ...]
+    learned: Bool[np.ndarray, " frames"]
+    step_seconds: Float[np.ndarray, " frames"]
+    update_seconds: Float[np.ndarray, " updates"]
+
+
+def localize(localizer: Localizer, recording: Recording, rows: Iterable[int]) -> Progress:
+    """Observe the given frames in turn; labels come as the localizer's settings say."""
+    estimates, learned, steps, updates = [], [], [], []
+    for row in rows:
+        truth = recording.truth[row] if recording.known[row] else None
+        began = perf_counter()
+        estimate = localizer.observe(recording.percepts[row])
+        observed = perf_counter()
+        lessons = localizer.teach(estimate, truth)
+        taught = perf_counter()
+        estimates.append(estimate)
+        learned.append(bool(lessons))
+        steps.append(observed - began)
+        if lessons:
+            updates.append(taught - observed)
+    return Progress(tuple(estimates), np.array(learned, dtype=bool), np.array(steps), np.array(updates))
+
+
+def adapt(localizer: Localizer, recording: Recording, rows: Iterable[int]) -> int:
+    """Learn the given frames with their true positions; the estimate stays where it is. Returns how many."""
+    count = 0
+    for row in rows:
+        if recording.known[row] and not recording.percepts[row].fault:
+            localizer.learn(recording.percepts[row], recording.truth[row])
+            count += 1
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class RecognisedDrive:
+    """A recording, what was recognised in each usable frame, and the positions that were mapped."""
+
+    recording: Recording
+    recognitions: tuple[Recognition | None, ...]
+    mapped: Float[np.ndarray, "refs 2"]
+
+    def replay(self, gating: Gating, fusion: Fusion) -> list[Estimate]:
+        """The estimates with these gates and this filter: those of a localizer, bit for bit."""
+        tracker = Tracker(gating, fusion, self.mapped)
+        estimates = []
+        for percept, recognition in zip(self.recording.percepts, self.recognitions, strict=True):
+            estimate = tracker.answer_late(percept)
+            if estimate is None:
+                estimate = tracker.advance(percept, recognition) if recognition else tracker.pass_over(percept)
+            estimates.append(estimate)
+        return estimates
+
+
+def recognise_drive(localizer: Localizer, recording: Recording) -> RecognisedDrive:
+    """Recognise every usable frame; nothing is learned."""
+    seen = tuple(None if each.fault else localizer.recognise(each) for each in recording.percepts)
+    return RecognisedDrive(recording, seen, localizer.memory.positions)

@@ -1,0 +1,147 @@
+"""The paper's ablations on one percept cache: every subset of U, G and H, and the system with parts left out.
+
+Each row is an ordinary run in `ablate/` of the run folder, so everything that can be done with a run can be done with
+it. Rows do not touch one another: they run side by side, and one that is whole is not run again unless its settings or
+the percepts have changed. Time enters no figure, so the same percepts give the same rows bit for bit.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations
+from multiprocessing import get_context
+from typing import Literal
+
+from pydantic import JsonValue
+
+from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.config import changed, dump_toml
+from tmapr.exceptions import InputError
+from tmapr.experiment import Experiment
+from tmapr.places.classifier import Extension
+from tmapr.running.encoding import Encoding
+from tmapr.running.evaluating import evaluate_run
+from tmapr.running.finished import FinishedRun
+from tmapr.running.running import map_experiment, run_experiment
+
+LETTERS: Mapping[Extension, str] = {"unscented": "U", "mixture": "G", "attenuation": "H"}
+TrackName = Literal["fused", "apr", "retrieval"]
+"""Which of a run's positions a row is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A row: the settings it changes in the experiment, by path, and which positions of its run it is about."""
+
+    key: str
+    title: str
+    kind: Literal["subset", "system"]
+    settings: Mapping[str, JsonValue]
+    track: TrackName = "fused"
+
+
+def _subset(used: Sequence[Extension]) -> Variant:
+    letters = [LETTERS[name] for name in used]
+    key = "".join(letters).lower() or "acil"
+    return Variant(key, " + ".join(["ACIL", *letters]), "subset", {"places.use": list(used)})
+
+
+ACIL, FULL = "acil", "full"
+"""What the subsets and the systems are compared with."""
+
+_WITHOUT_APR: Mapping[str, JsonValue] = {"retrieval.mode": "global", "fusion.apr": False}
+SUBSETS = tuple(_subset(used) for count in range(len(LETTERS) + 1) for used in combinations(LETTERS, count))
+SYSTEMS = (
+    Variant("apr", "APR", "system", {}, "apr"),
+    Variant("apr+capf", "APR + CAPF", "system", {"retrieval.mode": "off"}),
+    Variant("global", "global top-1", "system", _WITHOUT_APR, "retrieval"),
+    Variant("global+capf", "global + CAPF without APR", "system", _WITHOUT_APR),
+    Variant("apr+global+capf", "APR + global + CAPF", "system", {"retrieval.mode": "global"}),
+    Variant(FULL, "full", "system", {}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run that one row or several are about."""
+
+    experiment: Experiment
+    parent: RunFolder
+    folder: RunFolder
+
+    def is_done(self) -> bool:
+        """Whether the run is there, whole, with these settings and from these percepts."""
+        if not self.folder.inputs.exists():  # written last
+            return False
+        same = self.folder.experiment.read_text(encoding="utf-8") == dump_toml(self.experiment)
+        return same and self.folder.inputs.read_text(encoding="utf-8") == self._describe_inputs()
+
+    def run(self) -> str:
+        """Map, adapt, localize, evaluate; the name of the row."""
+        self.folder.inputs.unlink(missing_ok=True)
+        self.folder.path.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # reports find the images' percepts beside the estimates, as in any run
+            os.symlink(os.path.relpath(self.parent.percepts_folder, self.folder.path), self.folder.percepts_folder)
+        encoding = Encoding(self.experiment, self.parent)
+        map_experiment(self.experiment, self.folder, encoding=encoding)
+        run_experiment(self.experiment, self.folder, encoding=encoding)
+        evaluate_run(FinishedRun.load(self.folder)).save(self.folder.errors)
+        write_text(self.folder.inputs, self._describe_inputs())
+        return self.folder.path.name
+
+    def _describe_inputs(self) -> str:
+        """The digests of the percepts, as inputs.json has them."""
+        digests = {name: file_digest(self.parent.percepts(name)) for name in _sequences(self.experiment)}
+        return json.dumps(digests, indent=2) + "\n"
+
+
+def run_rows(
+    experiment: Experiment,
+    folder: RunFolder,
+    encoding: Encoding,
+    workers: int,
+    tell: Callable[[str], None] = lambda _: None,
+) -> dict[str, Job]:
+    """Run what is not there yet, side by side; the run of each row by its key."""
+    if not experiment.data.test:
+        raise InputError("data.test is empty; name the sequences to localize")
+    for name in _sequences(experiment):
+        encoding.recording(name)
+    jobs = plan_jobs(experiment, folder)
+    distinct = {job.folder.path: job for job in jobs.values()}
+    missing = [job for job in distinct.values() if not job.is_done()]
+    tell(f"{len(distinct)} runs, {len(distinct) - len(missing)} of them there already")
+    if not missing:
+        return jobs
+    # Processes that start afresh: a forked one could inherit a lock held by a thread of numba or BLAS.
+    with ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn")) as pool:
+        pending = [pool.submit(job.run) for job in missing]
+        try:
+            for number, done in enumerate(as_completed(pending), start=1):
+                tell(f"{number}/{len(missing)} {done.result()}")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return jobs
+
+
+def plan_jobs(experiment: Experiment, folder: RunFolder) -> dict[str, Job]:
+    """The run of each row; rows with the same settings share one."""
+    jobs: dict[str, Job] = {}
+    # A run is named after the row that is about its fused track.
+    for variant in sorted((*SUBSETS, *SYSTEMS), key=lambda each: each.track != "fused"):
+        varied = changed(experiment, variant.settings)
+        same = next((job for job in jobs.values() if job.experiment == varied), None)
+        jobs[variant.key] = same or Job(varied, folder, RunFolder(folder.ablation / variant.key))
+    return jobs
+
+
+def _sequences(experiment: Experiment) -> list[str]:
+    data = experiment.data
+    if data.reference is None:
+        raise InputError("data.reference is not set; name the traverse to be mapped")
+    return list(dict.fromkeys((data.reference, *data.adapt, *data.test)))

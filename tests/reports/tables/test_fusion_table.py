@@ -1,0 +1,112 @@
+"""The table of fusion sets the fused track beside both of its inputs, and does not hide a loss."""
+
+import json
+
+import pytest
+
+from tmapr.artifacts.documents.runs import Errors, SequenceErrors
+from tmapr.reports.tables.localization import EvaluatedRun, tabulate_fusion
+from tmapr.types import CoordinateFrame
+
+UNTOLD = {
+    "reasons": {},
+    "status": {},
+    "nees": {"mean": 2.0, "coverage95": 0.95},
+    "loops": {},
+    "step_ms": {"p50": 1.0, "p95": 1.0, "max": 1.0},
+}
+"""What an entry of errors.json also has, and this table does not show."""
+
+
+def figures(rmse):
+    return {"rmse": rmse, "mean": rmse, "median": rmse} if rmse is not None else None
+
+
+def entry(apr, retrieval, fused, jumps):
+    return SequenceErrors(
+        **UNTOLD,
+        frames=7,
+        apr=figures(apr),
+        retrieval=figures(retrieval),
+        fused=figures(fused),
+        jumps={"apr": None, "fused": None} | jumps,
+    )
+
+
+def run(label="city", alignment="none", **tests):
+    stated = {"alignment": alignment, "labels": "off", "settings_sha256": "0" * 64}
+    return EvaluatedRun(label, "data", Errors(test=tests, frame=CoordinateFrame(), **stated))
+
+
+NIGHT = entry(20.0, 4.0, 3.0, {"apr": 12, "fused": 0})
+
+
+def parsed(*runs):
+    return json.loads(tabulate_fusion(runs).json())["rows"]
+
+
+def test_a_row_holds_both_inputs_the_output_and_the_gains():
+    assert parsed(run(night=NIGHT)) == [
+        {
+            "run": "city",
+            "sequence": "night",
+            "alignment": "none",
+            "frames": 7,
+            "apr_rmse": 20.0,
+            "apr_jumps": 12,
+            "retrieval_rmse": 4.0,
+            "retrieval_jumps": None,
+            "fused_rmse": 3.0,
+            "fused_jumps": 0,
+            "gain_over_apr": pytest.approx(85.0),
+            "gain_over_retrieval": pytest.approx(25.0),
+        }
+    ]
+
+
+def test_a_loss_is_a_gain_below_zero():
+    (row,) = parsed(run(away=entry(10.0, 8.0, 12.0, {"apr": 0, "fused": 1})))
+    assert (row["gain_over_apr"], row["gain_over_retrieval"]) == (pytest.approx(-20.0), pytest.approx(-50.0))
+
+
+@pytest.mark.parametrize(
+    ("apr", "retrieval", "fused", "gains"),
+    [
+        (None, 4.0, 2.0, (None, 50.0)),
+        (4.0, None, 2.0, (50.0, None)),
+        (0.0, 4.0, 2.0, (None, 50.0)),
+        (4.0, 4.0, 0.0, (100.0, 100.0)),
+    ],
+)
+def test_there_is_no_gain_over_an_input_that_is_missing_or_exact(apr, retrieval, fused, gains):
+    (row,) = parsed(run(night=entry(apr, retrieval, fused, {"apr": None, "fused": 0})))
+    assert (row["gain_over_apr"], row["gain_over_retrieval"]) == gains
+
+
+def test_jumps_that_the_file_does_not_count_are_dashes():
+    (row,) = tabulate_fusion([run(night=entry(2.0, 2.0, 1.0, {"apr": 3, "fused": 0}))]).cells
+    assert row[4:10] == ("2.00", "3", "2.00", "–", "1.00", "0")
+
+
+def test_an_oracle_is_marked_in_its_row():
+    table = tabulate_fusion([run(night=NIGHT), run("valley", "apr-oracle", night=NIGHT)])
+    assert [cells[2] for cells in table.cells] == ["none", "apr-oracle (ORACLE)"]
+    assert any(note.startswith("ORACLE: ") for note in table.notes)
+
+
+def test_trajectories_fitted_afterwards_are_called_fitted():
+    notes = tabulate_fusion([run(alignment="planar", night=NIGHT)]).notes
+    assert "each trajectory was fitted to the truth before its errors were taken" in notes
+
+
+def test_the_notes_say_what_a_jump_and_a_gain_are_and_where_the_run_comes_from():
+    gain, jump, origin = tabulate_fusion([run(night=NIGHT)]).notes
+    assert "below 0, fusion made it worse" in gain
+    assert "further apart than 1 m + v times the seconds between them, v being 1.5 times the top speed" in jump
+    assert origin.startswith("city: data; labels off; alignment none; settings 000000000000")
+
+
+def test_markdown_prints_metres_with_two_decimals_and_gains_with_one():
+    head, _, row, *_ = tabulate_fusion([run(night=NIGHT)]).markdown().splitlines()
+    assert head.count("jumps") == 3
+    assert row == "| city | night | none | 7 | 20.00 | 12 | 4.00 | – | 3.00 | 0 | 85.0 | 25.0 |"

@@ -1,0 +1,133 @@
+"""The table of latencies prints what it is given beside what the paper states."""
+
+import json
+
+import pytest
+
+from tmapr.artifacts.documents.latency import Latency
+from tmapr.reports.tables.latency import PAPER, tabulate_latency
+
+
+def result(encoder="default", **changed):
+    """What `tmapr bench` writes."""
+    written = {
+        "device": "cpu",
+        "accelerator": None,
+        "processor": "A processor",
+        "cores": 2,
+        "threads": 1,
+        "encoder_threads": None,
+        "precision": "float32",
+        "encoder": encoder,
+        "runtime": "onnxruntime",
+        "weights": "trained",
+        "pose_head": False,
+        "versions": {"numpy": "2.0"},
+        "warmups": 20,
+        "frames": 200,
+        "accepted": 199,
+        "images": "made up",
+        "size": [224, 252],
+        "references": 1000,
+        "places": 133,
+        "descriptor": 1984,
+        "lift": 2048,
+        "extensions": ["unscented"],
+        "stages": {
+            "encode": {"mean_ms": 7.0, "p95_ms": 8.0, "hz": 142.9},
+            "localization": {"mean_ms": 9.0, "p95_ms": 10.0, "hz": 111.1},
+        },
+        "updates": {
+            "count": 4000,
+            "mean_ms": 2.0,
+            "p95_ms": 2.5,
+            "hz": 500.0,
+            "thirds_ms": [1.0, 2.0, 3.0],
+            "ratio": 3.0,
+        },
+    } | changed
+    return Latency.model_validate_json(json.dumps(written))
+
+
+def rows(table):
+    return {row["stage"]: row for row in json.loads(table.json())["rows"]}
+
+
+def test_a_result_stands_in_columns_of_its_own():
+    found = rows(tabulate_latency([result(), result("vit-b14", device="cuda", precision="float16")]))
+    localization = found["localization, image to estimate"]
+    assert localization["default, cpu float32 mean_ms"] == 9.0
+    assert localization["vit-b14, cuda float16 p95_ms"] == 10.0
+    assert found["preparation, encoder, heads"]["default, cpu float32 hz"] == 142.9
+    assert found["search"]["default, cpu float32 mean_ms"] is None
+
+
+def test_updates_are_shown_with_their_thirds():
+    table = tabulate_latency([result()])
+    found = rows(table)
+    assert found["updates alone"]["default, cpu float32 hz"] == 500.0
+    thirds = [found[f"updates, {part} third"]["default, cpu float32 mean_ms"] for part in ("first", "middle", "last")]
+    assert thirds == [1.0, 2.0, 3.0]
+    assert "default, cpu float32: last third of 4000 updates / first third = 3.000" in table.notes
+
+
+@pytest.mark.parametrize(
+    ("stage", "mean", "p95", "hz"),
+    [
+        ("localization, image to estimate", 41.466, 44.015, 24.12),
+        ("full cycle with update", 44.237, 47.539, 22.61),
+        ("place inference alone", 5.410, 7.207, None),
+        ("updates alone", 2.779, 3.811, None),
+        ("updates, first third", 2.843, None, None),
+        ("updates, middle third", 2.804, None, None),
+        ("updates, last third", 2.690, None, None),
+        ("image preparation", None, None, None),
+    ],
+)
+def test_the_papers_numbers_are_those_of_its_section_on_efficiency(stage, mean, p95, hz):
+    row = rows(tabulate_latency([]))[stage]
+    assert [row[f"{PAPER} {key}"] for key in ("mean_ms", "p95_ms", "hz")] == [mean, p95, hz]
+
+
+def test_the_papers_columns_say_whose_hardware_it_was():
+    table = tabulate_latency([result()])
+    assert "paper (hardware as it states): mean ms" in table.titles
+    assert table.notes[-1].startswith("paper (hardware as it states): NVIDIA GeForce GTX 1080, float32")
+
+
+def test_results_of_one_name_are_numbered():
+    titles = tabulate_latency([result(), result("vit-b14"), result()]).titles
+    assert [title.partition(":")[0] for title in titles if "mean ms" in title] == [
+        "default, cpu float32 (1)",
+        "vit-b14, cpu float32",
+        "default, cpu float32 (2)",
+        PAPER,
+    ]
+
+
+@pytest.mark.parametrize(("weights", "told"), [("random", True), ("trained", False)])
+def test_random_weights_are_told(weights, told):
+    notes = tabulate_latency([result(weights=weights)]).notes
+    assert ("default, cpu float32: weights random: times only" in notes) is told
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "onnxruntime on A processor",
+        "224 × 252",
+        "200 frames after 20 warm-ups, 199 of them matched",
+        "images: made up",
+        "1000 references, 133 places, descriptor 1984, classifier input 2048, unscented",
+        "threads: 1 of BLAS, encoder as ONNX Runtime chooses",
+        "numpy 2.0",
+    ],
+)
+def test_what_a_time_depends_on_is_told(word):
+    assert any(word in note for note in tabulate_latency([result()]).notes)
+
+
+def test_on_a_gpu_its_name_is_told():
+    notes = tabulate_latency([result(accelerator="A GPU", runtime="torch", encoder_threads=4)]).notes
+    assert any("torch on A GPU" in note for note in notes)
+    assert any("encoder 4;" in note for note in notes)
