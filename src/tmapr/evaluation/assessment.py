@@ -71,7 +71,7 @@ def assess(
         nis=summarize_innovations(table.nis.values[table.nis.known]) if table.nis.known.any() else None,
         jumps=Jumps(apr=_jumps(trial, table.apr_positions), fused=_jumps(trial, fused)),
         off_map=_off_map(trial),
-        loops=score_recognition(trial.queries(), trial.threshold, ours, plain),
+        loops=score_recognition(trial.queries, trial.threshold, ours, plain),
         step_ms=timings.step_ms,
         update_ms=timings.update_ms,
     )

@@ -1,6 +1,7 @@
 """One test sequence as evaluation sees it: what was said of every frame, beside what was true and what was mapped."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -27,7 +28,7 @@ class Queries:
         return self.found & (self.similarity >= threshold)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trial:
     """The estimates, the percepts and truth they were made from, the map, and the threshold of similarity."""
 
@@ -46,14 +47,15 @@ class Trial:
         """Whether the filter claimed to know where it is."""
         return np.array([status is Status.LOCALIZED for status in self.table.statuses])
 
-    @property
+    @cached_property
     def mapped_speed(self) -> float:
         """The speed of the traverse that was mapped, whose frames the memory keeps sorted by place."""
         order = np.argsort(self.memory.frames)
         return reference_speed(self.memory.stamps[order], self.memory.positions[order])
 
+    @cached_property
     def queries(self) -> Queries:
-        """What the first candidates are worth."""
+        """What the first candidates are worth; every frame is held against every reference once."""
         known, first = self.recording.known, self.table.first
         truth: Float[np.ndarray, "n 2"] = self.recording.truth[known]
         return Queries(

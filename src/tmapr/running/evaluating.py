@@ -22,7 +22,7 @@ def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> 
     tests = {}
     for name in run.experiment.data.test:
         trial = run.trial(name)
-        opportunity = trial.queries().opportunity
+        opportunity = trial.queries.opportunity
         recalls = recall_at(ours, trial.recording, opportunity, watch) if ours else None
         plain_recalls = recall_at(plain, trial.recording, opportunity)
         tests[name] = assess(trial, run.provenance.sequences[name], recalls, plain_recalls, fit)

@@ -135,7 +135,7 @@ def _compare_rmse(rows: Sequence[_RowTrial]) -> dict[str, Measure | None]:
 
 def _compare_f1(rows: Sequence[_RowTrial]) -> dict[str, Measure | None]:
     """F1 of each subset less that of plain ACIL."""
-    f1 = {row.variant.key: f1_of(row.trial.queries(), row.trial.threshold) for row in rows}
+    f1 = {row.variant.key: f1_of(row.trial.queries, row.trial.threshold) for row in rows}
     plain, frames = f1.pop(ACIL), int(rows[0].trial.recording.known.sum())
     return {key: measure_pair("F1", ours, plain, frames, higher_is_better=True) for key, ours in f1.items()}
 

@@ -89,7 +89,7 @@ def _measures(a: Trial, b: Trial) -> Iterator[Measure | None]:
         yield measure_pair("RMSE m", rmse_of(_errors(a, both)), rmse_of(_errors(b, both)), sure)
         yield measure_pair("mean m", mean_of(_errors(a, both)), mean_of(_errors(b, both)), sure)
     yield measure_pair("RMSE m, all", rmse_of(_errors(a, known)), rmse_of(_errors(b, known)), every)
-    here, there = (f1_of(trial.queries(), trial.threshold) for trial in (a, b))
+    here, there = (f1_of(trial.queries, trial.threshold) for trial in (a, b))
     yield measure_pair("F1, all", here, there, every, higher_is_better=True)
 
 
