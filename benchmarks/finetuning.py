@@ -50,10 +50,11 @@ from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.grid import Grid
 from tmapr.retrieval.search import Retrieval
+from tmapr.simulation.camera import CAMERAS
 from tmapr.simulation.record import film
 from tmapr.simulation.streets import FAMILIES, build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import CAMERAS, Traverse
+from tmapr.simulation.traverse import Traverse
 from tmapr.simulation.weather import find_weather
 from tmapr.system import Map, System, make_map
 from tmapr.training.shipped import TUNING

@@ -1,7 +1,8 @@
 """One place of each rendered family through day, night and weather, as an encoder sees it, and the day of a street.
 
-`python benchmarks/gallery.py` writes docs/images/campus.png, city.png, valley.png and day.svg: the same bits each time,
-from seeds. Camera, cars and people stand still: only the weather differs from picture to picture.
+`python benchmarks/gallery.py` writes docs/images/campus.png, city.png, valley.png, styles.png and day.svg: the same
+bits each time, from seeds. Camera, cars and people stand still: only the weather differs from picture to picture, or,
+on the sheet of styles, the style of the world.
 """
 
 import argparse
@@ -9,26 +10,30 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import UInt8, UInt16
 
 from tmapr.artifacts.sheet import draw_contact_sheet
 from tmapr.perception.image import Image
 from tmapr.simulation.blocks import Builder, Finish, Wall
+from tmapr.simulation.camera import CAMERAS
 from tmapr.simulation.heat import solve_day
 from tmapr.simulation.light import Appearance
 from tmapr.simulation.materials import Stuff
 from tmapr.simulation.render import Renderer
 from tmapr.simulation.scene import Behind, Scene
-from tmapr.simulation.streets import build_world
+from tmapr.simulation.streets import LEAST, build_world
+from tmapr.simulation.style import sample_style
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import CAMERAS, Traverse, prepare_passage
+from tmapr.simulation.traverse import Traverse, prepare_passage
 from tmapr.simulation.weather import NAMED, air_temperature
-from tmapr.types import Fault
+from tmapr.types import NANOSECONDS, Fault
 
 OUT = Path(__file__).parents[1] / "docs/images"
 PLACES = {"campus": (1, 420), "city": (3, 170), "valley": (1, 530)}
 """Seed of the world, and the frame of 600 at which one stops."""
 PASSING = 5
+FRAMES = 600
+STYLES = (1, 2, 3, 4)
 WEATHERS = ("noon", "dusk", "night", "dawn", "rain", "winter-night")
 SIZE = (256, 320)
 FREEZING = 273.15
@@ -45,11 +50,38 @@ def pictures(family: str) -> list[tuple[str, UInt8[np.ndarray, "256 320"]]]:
     for name in WEATHERS:
         look = Appearance.of(passage.scene, NAMED[name])
         counts = passage.sensor().expose(renderer.radiance(passage.views[frame], look, texture), 0.0)
-        picture = Image().prepare(counts, SIZE)
-        if isinstance(picture, Fault):
-            raise RuntimeError(f"{family}, {name}: the picture is {picture.value}")
-        found.append((name, picture))
+        found.append((name, prepared(f"{family}, {name}", counts)))
     return found
+
+
+def styles() -> list[tuple[str, UInt8[np.ndarray, "256 320"]]]:
+    """A frame of every family in each of a few styles, by day, with their names."""
+    found = []
+    for family, (seed, frame) in PLACES.items():
+        for number in STYLES:
+            style = sample_style(number, family)
+            length = style.route_length(FRAMES, LEAST[family])
+            world = build_world(family, seed, length=length, style=style)
+            passage = prepare_passage(world, Traverse("stop", NAMED["noon"], PASSING, frames=FRAMES), style.camera)
+            renderer = Renderer(passage.scene, passage.camera)
+            texture = make_texture(seed, style.relief, style.grain)
+            # The sensor bends, blurs and stripes; a second exposure shows how it lags.
+            sensor = passage.sensor()
+            for row in (frame - 1, frame):
+                if passage.movers:
+                    renderer.move(passage.movers.scene_at(passage.times[row] / NANOSECONDS))
+                radiance = renderer.radiance(passage.views[row], passage.appearance, texture)
+                counts = sensor.expose(radiance, 0.0)
+            found.append((f"{family} {number}", prepared(f"{family}, style {number}", counts)))
+    return found
+
+
+def prepared(name: str, counts: UInt16[np.ndarray, "height width"]) -> UInt8[np.ndarray, "256 320"]:
+    """As an encoder sees it."""
+    picture = Image().prepare(counts, SIZE)
+    if isinstance(picture, Fault):
+        raise RuntimeError(f"{name}: the picture is {picture.value}")
+    return picture
 
 
 def street() -> tuple[Scene, list[str]]:
@@ -98,9 +130,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Draw the pictures of docs/simulation.md.")
     parser.add_argument("--out", type=Path, default=OUT, help="the folder to write into")
     out = parser.parse_args().out
-    for family in PLACES:
-        sheet = draw_contact_sheet(pictures(family), columns=3, width=320)
-        path = out / f"{family}.png"
+    sheets = {family: draw_contact_sheet(pictures(family), columns=3, width=320) for family in PLACES}
+    sheets["styles"] = draw_contact_sheet(styles(), columns=len(STYLES), width=240)
+    for name, sheet in sheets.items():
+        path = out / f"{name}.png"
         cv2.imwrite(str(path), sheet[:, :, 0], [cv2.IMWRITE_PNG_COMPRESSION, 9])  # all of it is gray
         print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
     (out / "day.svg").write_text(day(), encoding="utf-8")

@@ -14,10 +14,11 @@ from jaxtyping import Bool, Float
 from tmapr.data.health import Detector
 from tmapr.evaluation.loops import correct_candidates, opportunities, score_loops
 from tmapr.perception.perceiver import Perceiver
+from tmapr.simulation.camera import CAMERAS
 from tmapr.simulation.record import film
 from tmapr.simulation.streets import build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import CAMERAS, Traverse
+from tmapr.simulation.traverse import Traverse
 from tmapr.simulation.weather import find_weather
 from tmapr.training.shipped import ASKED, MAPPED
 from tmapr.types import CoordinateFrame, Frame

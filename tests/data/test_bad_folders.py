@@ -180,11 +180,11 @@ def test_a_bad_image_is_refused_when_it_is_read_and_not_before(content, home):
     (home / "drive/b.png").write_bytes(content)
     good, bad = read_folder(home, "drive")
     assert good.image().shape == (6, 8)
-    began = time.perf_counter()
+    began = time.thread_time()
     with pytest.raises(InputError, match=re.escape(str(home / "drive/b.png"))):
         bad.image()
-    # Filling 2 GB takes longer than this.
-    assert time.perf_counter() - began < 0.2
+    # Filling 2 GB takes a processor longer than this, however busy it is otherwise.
+    assert time.thread_time() - began < 0.2
 
 
 def test_images_of_two_depths_may_be_read_from_one_folder(home):

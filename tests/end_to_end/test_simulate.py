@@ -138,7 +138,7 @@ def test_images_are_fourteen_bits_of_a_camera(out):
         (("--layout", "ms2", "--seed", "-1"), "--seed -1: input should be greater than or equal to 0"),
         (("--layout", "ms2", "--aliasing", "2"), "--aliasing 2.0: input should be less than or equal to 1"),
         (("--layout", "ms2", "--aliasing", "nan"), "--aliasing nan: input should be a finite number"),
-        (("--layout", "ms2", "--length", "0"), "--length 0.0: input should be greater than or equal to 160"),
+        (("--layout", "ms2", "--length", "0"), "--length 0.0: input should be greater than or equal to 80"),
         (("--layout", "ms2", "--traverses", "fog"), "weather 'fog' is not known; choose one of noon"),
         (("--layout", "ms2", "--traverses", "a:fog"), "weather 'fog' is not known"),
         (("--layout", "ms2", "--traverses", ""), "'' names no traverse; write NAME or NAME:WEATHER"),

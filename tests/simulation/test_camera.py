@@ -10,6 +10,9 @@ from pydantic import ValidationError
 
 from tmapr.simulation.camera import HIGHEST, RADIANCE_AT_300, SLOPE_AT_300, Camera, Sensor
 from tmapr.simulation.light import band_radiance
+from tmapr.simulation.streets import build_world
+from tmapr.simulation.traverse import Traverse, prepare_passage
+from tmapr.simulation.weather import NAMED
 
 FAULTS = ("gain_spread", "offset_spread", "netd", "fixed_pattern", "column_noise", "row_noise", "drift")
 PERFECT = dict.fromkeys((*FAULTS, "vignetting", "blur", "lag", "nuc_every"), 0.0)
@@ -341,3 +344,27 @@ def test_the_settings_are_read_without_what_only_an_exposure_needs():
     program = f"import sys, tmapr.simulation.camera; print(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_a_barrel_magnifies_the_middle_and_leaves_the_corners():
+    camera = perfect(width=101, height=81, focal=60.0, distortion=0.3)
+    rows, columns = np.mgrid[:81, :101]
+    ramp = (RADIANCE_AT_300 + 0.1 * columns + 0.2 * rows).astype(np.float32)
+    straight, bent = exposed(perfect(width=101, height=81, focal=60.0), ramp), exposed(camera, ramp)
+    assert bent[0, 0] == straight[0, 0]
+    assert bent[-1, -1] == straight[-1, -1]
+    assert bent[40, 50] == straight[40, 50]
+    # A tenth of the way from the middle to the right edge lies what would be 1.3 times nearer to it.
+    outward = 10**2 / (50**2 + 40**2)
+    source = 50 + 10 * (1 + 0.3 * outward) / 1.3
+    np.testing.assert_allclose(bent[40, 60], np.interp(source, columns[40], straight[40]), atol=1.0)
+
+
+def test_a_tilted_camera_looks_up_by_its_tilt():
+    world = build_world("city", 1)
+    level, tilted = (
+        prepare_passage(world, Traverse("lap", NAMED["noon"], 3, frames=5), Camera(tilt=tilt)) for tilt in (0.0, 0.05)
+    )
+    for flat_view, tilted_view in zip(level.views, tilted.views, strict=True):
+        assert tilted_view.pitch == pytest.approx(flat_view.pitch + 0.05)
+        assert tilted_view.heading == flat_view.heading

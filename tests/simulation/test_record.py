@@ -1,5 +1,6 @@
 """Traverses as sequences: what is seen from where and when; and data sets of them that survive interruption."""
 
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -12,11 +13,11 @@ from tmapr.data.health import Detector
 from tmapr.data.ms2 import read_ms2
 from tmapr.data.sthereo import read_sthereo
 from tmapr.exceptions import InputError
-from tmapr.simulation.camera import Camera
+from tmapr.simulation.camera import CAMERAS, Camera
 from tmapr.simulation.record import FRAMES, MANIFEST, Plan, film, write_dataset
 from tmapr.simulation.streets import FAMILIES, build_world
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import CAMERAS, Traverse, drive_lap, prepare_passage
+from tmapr.simulation.traverse import Traverse, drive_lap, prepare_passage
 from tmapr.simulation.weather import find_weather
 from tmapr.types import NANOSECONDS, CoordinateFrame, Fault
 
@@ -209,7 +210,7 @@ def test_a_traverse_stays_near_the_route(family, worlds):
 
 @pytest.mark.parametrize("family", ["city", "valley"])
 def test_a_detour_leaves_the_route_for_a_hundred_metres_and_returns(family, worlds):
-    distance, steps = off_route(worlds[family], replace(NOON, detour=True))
+    distance, steps = off_route(worlds[family], replace(NOON, course="detour"))
     away = distance > 20
     assert steps[away].sum() > 100
     assert not away[:100].any()
@@ -337,7 +338,7 @@ def test_a_data_set_of_another_plan_is_refused_by_the_key_that_differs(change, n
     [
         ({"frames": 9}, r"noon.frames = 6 \(now 9\)"),
         ({"weather": replace(NOON.weather, wind=3.0)}, "noon.weather.wind = 2.0"),
-        ({"detour": True}, "noon.detour = False"),
+        ({"course": "detour"}, "noon.course = lap"),
     ],
 )
 def test_a_whole_traverse_that_was_driven_otherwise_is_refused(change, named, made):
@@ -381,3 +382,52 @@ def test_a_bad_traverse_is_refused_before_anything_is_written(traverses, said, t
     with pytest.raises(InputError, match=said):
         write_dataset(tmp_path / "out", PLAN, traverses)
     assert not (tmp_path / "out").exists()
+
+
+def driven(world, course, frames=400):
+    traverse = Traverse("lap", find_weather("noon"), 5, course, frames)
+    motion, times = drive_lap(world, traverse)
+    return motion.poses_at(motion.distance_at(times / NANOSECONDS))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_way_back_is_the_route_in_the_other_direction(worlds, family):
+    there, ahead = driven(worlds[family], "lap")
+    back, returning = driven(worlds[family], "back")
+    distances, nearest = cKDTree(there).query(back)
+    assert distances.max() < 4.0
+    opposite = np.cos(returning - ahead[nearest]) < -0.9
+    # Where the route crosses or meets itself, the nearest frame may be of the other street.
+    assert opposite.mean() > 0.9
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_u_turn_drives_a_quarter_of_the_route_back_and_then_on_to_the_end(worlds, family):
+    there, ahead = driven(worlds[family], "lap")
+    turned, heading = driven(worlds[family], "u-turn")
+    distances, nearest = cKDTree(there).query(turned)
+    assert distances.max() < 6.0
+    against = np.cos(heading - ahead[nearest]) < -0.9
+    rows = np.flatnonzero(against)
+    back = against[rows[0] : rows[-1] + 1]
+    assert 0.1 < len(back) / len(against) < 0.3
+    assert back.mean() > 0.9
+    # Half of a lap before it, and three quarters of one after it.
+    assert 0.2 < rows[0] / len(against) < 0.45
+    assert rows[-1] / len(against) < 0.65
+
+
+def test_a_data_set_from_before_there_were_courses_is_gone_on_with(made, tmp_path):
+    old = tmp_path / "old"
+    shutil.copytree(made, old)
+    told = (old / MANIFEST).read_text().replace('"course": "lap"', '"detour": false')
+    assert '"detour"' in told
+    (old / MANIFEST).write_text(told)
+    write_dataset(old, PLAN, [NOON])
+    with pytest.raises(InputError, match="was made with noon"):
+        write_dataset(old, PLAN, [replace(NOON, course="detour")])
+
+
+def test_another_style_needs_another_folder(made):
+    with pytest.raises(InputError, match="style"):
+        write_dataset(made, PLAN.model_copy(update={"style": 3}), [NOON])

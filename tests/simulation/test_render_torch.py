@@ -14,9 +14,12 @@ from tmapr.simulation.render import Renderer
 from tmapr.simulation.render_torch import TorchRenderer, move_texture
 from tmapr.simulation.route import Way
 from tmapr.simulation.streets import FAMILIES, build_world
+from tmapr.simulation.style import sample_style
 from tmapr.simulation.texture import make_texture
+from tmapr.simulation.traverse import Traverse, prepare_passage
 from tmapr.simulation.view import NOTHING, Viewpoint
 from tmapr.simulation.weather import NAMED
+from tmapr.types import NANOSECONDS
 
 CAMERA = Camera(width=80, height=64, focal=50.0)
 TEXTURE = make_texture(3)
@@ -65,6 +68,28 @@ def test_both_see_the_same_radiance(drawn, weather):
         ids, _ = tensors.rasterise(view)
         same = ids.numpy() == compiled.rasterise(view).ids
         gap = np.abs(tensors.radiance(view, look, texture).numpy() - compiled.radiance(view, look, TEXTURE))[same]
+        assert np.quantile(gap, 0.999) < ROUNDING
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("number", [1, 2])
+def test_both_see_the_same_in_other_styles_and_while_others_move(family, number):
+    style = sample_style(number, family)
+    camera = style.camera.model_copy(update={"width": 80, "height": 60, "focal": style.camera.focal / 3})
+    world = build_world(family, 2, length=LENGTHS[family], style=style)
+    passage = prepare_passage(world, Traverse("lap", NAMED["dusk"], 4, frames=60), camera)
+    compiled, tensors = Renderer(passage.scene, camera), TorchRenderer(passage.scene, camera, "cpu")
+    texture = make_texture(2, style.relief, style.grain)
+    for row in (5, 25, 50):
+        if passage.movers:
+            moved = passage.movers.scene_at(passage.times[row] / NANOSECONDS)
+            compiled.move(moved)
+            tensors.move(moved)
+        view = passage.views[row]
+        same = tensors.rasterise(view)[0].numpy() == compiled.rasterise(view).ids
+        assert same.mean() >= AGREEMENT
+        found = tensors.radiance(view, passage.appearance, move_texture(texture, "cpu")).numpy()
+        gap = np.abs(found - compiled.radiance(view, passage.appearance, texture))[same]
         assert np.quantile(gap, 0.999) < ROUNDING
 
 

@@ -10,13 +10,12 @@ import pytest
 from scipy.spatial import cKDTree
 
 from tmapr.exceptions import InputError
-from tmapr.simulation.camera import Camera
+from tmapr.simulation.camera import CAMERAS, Camera
 from tmapr.simulation.materials import MATERIALS, Stuff
 from tmapr.simulation.render import Renderer
 from tmapr.simulation.route import Way
 from tmapr.simulation.scene import Behind
 from tmapr.simulation.streets import FAMILIES, LEAST, build_world
-from tmapr.simulation.traverse import CAMERAS
 from tmapr.simulation.view import NOTHING, Viewpoint
 
 SMALL = Camera(width=80, height=64, focal=50.0)

@@ -3,7 +3,9 @@
 import json
 import shlex
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,9 +14,10 @@ from tmapr.cli.options import Quiet, make_watch
 
 if TYPE_CHECKING:
     from tmapr.simulation.record import Plan
-    from tmapr.simulation.traverse import Traverse
+    from tmapr.simulation.traverse import Course, Traverse
 
 TRAVERSES = "weathers, or NAME:WEATHER; the first is mapped, the last localized"
+STYLE = "how the world looks and is driven and filmed; 0: plainly"
 
 
 def simulate(  # noqa: PLR0913 - an argument for each option
@@ -26,7 +29,12 @@ def simulate(  # noqa: PLR0913 - an argument for each option
     frames: Annotated[int, typer.Option(metavar="N", help="of each traverse")] = 600,
     aliasing: Annotated[float, typer.Option(metavar="A", help="share of the world that is copies, 0 to 1")] = 0.3,
     length: Annotated[float | None, typer.Option(metavar="M", help="of the route in metres, about")] = None,
+    style: Annotated[int, typer.Option(metavar="N", help=STYLE)] = 0,
     detour: Annotated[str | None, typer.Option(metavar="NAME", help="the traverse that leaves the route")] = None,
+    u_turn: Annotated[
+        str | None, typer.Option(metavar="NAME", help="the one that turns back half way, and again")
+    ] = None,
+    back: Annotated[str | None, typer.Option(metavar="NAME", help="the one in the other direction")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Render thermal traverses of a made-up world; one that was interrupted goes on.
@@ -37,19 +45,22 @@ def simulate(  # noqa: PLR0913 - an argument for each option
     """
     from pydantic import ValidationError
 
+    from tmapr.config import changed
     from tmapr.exceptions import InputError
     from tmapr.simulation.record import Plan, write_dataset
-    from tmapr.simulation.traverse import CAMERAS
+    from tmapr.simulation.streets import LEAST
+    from tmapr.simulation.style import sample_style
 
-    camera = CAMERAS.get(family, CAMERAS["city"])
+    asked = {"layout": layout, "family": family, "seed": seed, "aliasing": aliasing, "length": length, "style": style}
     try:
-        plan = Plan.model_validate(
-            {"layout": layout, "family": family, "seed": seed, "aliasing": aliasing, "length": length, "camera": camera}
-        )
+        plan = Plan.model_validate(asked)
     except ValidationError as error:
         wrong = error.errors()[0]
         raise InputError(f"--{wrong['loc'][0]} {wrong['input']}: {wrong['msg'].lower()}") from None
-    chosen = parse_traverses(traverses, seed, frames, detour)
+    drawn = sample_style(style, family)
+    fitting = length or drawn.route_length(frames, LEAST[family])
+    plan = changed(plan, {"camera": drawn.camera, "length": fitting})
+    chosen = parse_traverses(traverses, seed, frames, {"detour": detour, "u-turn": u_turn, "back": back})
     write_dataset(out, plan, chosen, make_watch("simulating", quiet))
     experiment = out / "experiment.toml"
     write_experiment(experiment, out, plan, [traverse.name for traverse in chosen])
@@ -59,8 +70,13 @@ def simulate(  # noqa: PLR0913 - an argument for each option
         typer.echo("\n".join(f"  tmapr {verb} {shlex.quote(str(experiment))}" for verb in verbs))
 
 
-def parse_traverses(text: str, seed: int, frames: int, detour: str | None) -> "list[Traverse]":
-    """The traverses that a list of names and weathers stands for; each has a seed of its own by its name."""
+def parse_traverses(
+    text: str, seed: int, frames: int, courses: "Mapping[Course, str | None]" = MappingProxyType({})
+) -> "list[Traverse]":
+    """The traverses that a list of names and weathers stands for; each has a seed of its own by its name.
+
+    `courses` names those that are no plain lap.
+    """
     from tmapr.exceptions import InputError
     from tmapr.simulation.traverse import Traverse
     from tmapr.simulation.weather import find_weather
@@ -73,10 +89,12 @@ def parse_traverses(text: str, seed: int, frames: int, detour: str | None) -> "l
                 f"--traverses {text}: {part!r} names no traverse; write NAME or NAME:WEATHER between commas"
             )
         own = zlib.crc32(f"{seed}/{name}".encode())
-        traverses.append(Traverse(name, find_weather(weather or name), own, detour=name == detour, frames=frames))
-    if detour is not None and not any(traverse.detour for traverse in traverses):
-        names = ", ".join(traverse.name for traverse in traverses)
-        raise InputError(f"--detour {detour}: is no traverse; there are {names}")
+        course: Course = next((course for course, driven in courses.items() if driven == name), "lap")
+        traverses.append(Traverse(name, find_weather(weather or name), own, course, frames))
+    names = [traverse.name for traverse in traverses]
+    for option, driven in courses.items():
+        if driven is not None and driven not in names:
+            raise InputError(f"--{option} {driven}: is no traverse; there are {', '.join(names)}")
     return traverses
 
 
@@ -98,7 +116,7 @@ def write_experiment(path: Path, root: Path, plan: "Plan", names: list[str]) -> 
     entries = {"layout": plan.layout, "root": str(root.resolve())} | roles
     # JSON's strings and lists are TOML's too.
     lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entries.items())
-    title = f"{plan.family}-{plan.seed}-{plan.layout}"
-    write_text(
-        path, f"# A simulated {plan.family}, seed {plan.seed}.\nname = {json.dumps(title)}\n\n[data]\n{''.join(lines)}"
-    )
+    style = f"style {plan.style}" if plan.style else ""
+    title = "-".join(filter(None, (plan.family, str(plan.seed), plan.layout, style.replace(" ", "-"))))
+    told = ", ".join(filter(None, (f"A simulated {plan.family}", f"seed {plan.seed}", style)))
+    write_text(path, f"# {told}.\nname = {json.dumps(title)}\n\n[data]\n{''.join(lines)}")

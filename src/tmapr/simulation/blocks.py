@@ -165,6 +165,11 @@ class Wall:
         builder.quad((*foot, low[1]), (*(size[0] * self.direction), 0.0), size[1] * UP, finish)
 
 
+def place_driver(builder: Builder, rng: np.random.Generator) -> None:
+    """A car that is driven: at the origin, facing East, its bonnet warm."""
+    builder.car((0.0, 0.0), 0.0, rng, warm=True)
+
+
 def _sample_ball(rng: np.random.Generator) -> Float[np.ndarray, "3"]:
     direction = rng.normal(size=3)
     return direction / np.linalg.norm(direction) * rng.random() ** (1 / 3)

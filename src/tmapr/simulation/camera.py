@@ -9,7 +9,9 @@ a scene of 300 K is flat, and the corners lose contrast, not counts.
 """
 
 import math
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -27,12 +29,13 @@ HIGHEST = 16383
 
 
 class Camera(Settings):
-    """One of two equal cameras, side by side and level. Kelvins are those of a black body near 300 K."""
+    """One of two equal cameras, side by side. Kelvins are those of a black body near 300 K."""
 
     width: int = Field(320, ge=8, le=4096, description="pixels")
     height: int = Field(256, ge=8, le=4096, description="pixels")
     focal: float = Field(200.0, gt=0, description="focal length in pixels; the principal point is in the middle")
     mount: float = Field(1.7, gt=0, le=100, description="height of the lens above the ground, metres")
+    tilt: float = Field(0.0, ge=-1, le=1, description="of the optical axis above the horizon, radians")
     baseline: float = Field(0.3, ge=0, le=10, description="from the left to the right camera, metres")
     gain: float = Field(40.0, gt=0, le=1000, description="counts per kelvin at 300 K")
     offset: float = Field(7800.0, ge=0, le=HIGHEST, description="counts of a scene of 300 K")
@@ -49,6 +52,9 @@ class Camera(Settings):
         0.3, ge=0, le=20, description="random walk of the whole image in the first minute after a shutter, kelvins"
     )
     vignetting: float = Field(0.1, ge=0, lt=1, description="share of the contrast that is lost in the corners")
+    distortion: float = Field(
+        0.0, ge=0, le=1, description="by which the lens magnifies the middle against the corners, as a share: a barrel"
+    )
     blur: float = Field(0.7, ge=0, le=20, description="standard deviation of the optics' point spread, pixels")
     lag: float = Field(0.15, ge=0, lt=1, description="share of the frame before that remains in a frame")
     nuc_every: float = Field(60.0, ge=0, description="from shutter to shutter, seconds; 0: the shutter never closes")
@@ -68,12 +74,27 @@ class Camera(Settings):
         left = np.array([-math.sin(heading), math.cos(heading)])
         return np.append(position + sideways * left, self.mount)
 
+    def bending(self) -> tuple[Float32[np.ndarray, "height width"], Float32[np.ndarray, "height width"]]:
+        """From where in a straight image each pixel comes: columns and rows. The corners stay where they are."""
+        rows, columns = np.mgrid[: self.height, : self.width].astype(float)
+        right, down = columns - (self.width - 1) / 2, rows - (self.height - 1) / 2
+        outward = (right**2 + down**2) / (right[0, 0] ** 2 + down[0, 0] ** 2)
+        factor = (1 + self.distortion * outward) / (1 + self.distortion)
+        straight = (factor * right + (self.width - 1) / 2, factor * down + (self.height - 1) / 2)
+        return straight[0].astype(np.float32), straight[1].astype(np.float32)
+
     def transmission(self) -> Float32[np.ndarray, "height width"]:
         """Share of the contrast that reaches each pixel; falls with the squared distance from the middle."""
         rows = np.arange(self.height)[:, None] - (self.height - 1) / 2
         columns = np.arange(self.width) - (self.width - 1) / 2
         squared = rows**2 + columns**2
         return (1 - self.vignetting * squared / squared[0, 0]).astype(np.float32)
+
+
+CAMERAS: Mapping[str, Camera] = MappingProxyType(
+    {"campus": Camera(mount=1.1, baseline=0.12), "city": Camera(), "valley": Camera()}
+)
+"""Of each family: a robot's in corridors, a car's elsewhere."""
 
 
 class Sensor:
@@ -88,6 +109,7 @@ class Sensor:
         self._level = np.float32(own_offset) - np.float32(RADIANCE_AT_300) * self._response
         self._grains = np.float32(camera.gain * camera.netd) * _normal_quantiles()
         self._work = np.empty_like(self._response)
+        self._bending = camera.bending() if camera.distortion else None
         self._last: UInt16[np.ndarray, "height width"] | None = None
         self._now = 0.0
         self._calibrate(0)
@@ -149,6 +171,10 @@ class Sensor:
 
     def _focus(self, radiance: Float[np.ndarray, "height width"]) -> Float32[np.ndarray, "height width"]:
         """What the lens makes of a scene, in the work buffer."""
+        if self._bending:
+            import cv2
+
+            radiance = cv2.remap(np.ascontiguousarray(radiance, np.float32), *self._bending, cv2.INTER_LINEAR)
         if not self._camera.blur:
             np.copyto(self._work, radiance, casting="same_kind")
             return self._work

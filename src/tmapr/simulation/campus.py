@@ -9,16 +9,22 @@ import numpy as np
 from tmapr.simulation.blocks import Builder, Finish, Wall
 from tmapr.simulation.materials import Stuff
 from tmapr.simulation.scene import Behind
-from tmapr.simulation.world import World, sample_seeds
-
-CELL, CEILING = 2.6, 2.9
-"""Metres: a corridor's width and height."""
+from tmapr.simulation.style import Style
+from tmapr.simulation.world import Moving, World, sample_seeds
 
 _STUBS = 6
 _STRETCH = 8.0
 """Metres."""
 
 CorridorCell = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Corridor:
+    """Metres."""
+
+    width: float
+    height: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class Stretch:
     texture: tuple[float, float]
 
     @classmethod
-    def sample(cls, rng: np.random.Generator) -> "Stretch":
+    def sample(cls, rng: np.random.Generator, style: Style) -> "Stretch":
         """One at random: three in four have doors, half have windows."""
         kinds = (Stuff.WOOD, Stuff.METAL, Stuff.PAINTED_METAL, Stuff.GLASS)
         things = tuple(
@@ -48,7 +54,7 @@ class Stretch:
         )  # fmt: skip
         window = rng.uniform(0.9, 1.8) if rng.random() < 0.5 else 0.0
         return cls(
-            bay=rng.uniform(2.8, 5.5),
+            bay=style.house_width * rng.uniform(2.8, 5.5),
             door=rng.uniform(0.8, 1.1) if rng.random() < 0.75 else 0.0,
             metal=bool(rng.random() < 0.3),
             window=window,
@@ -82,9 +88,11 @@ class Stretch:
                     )
 
 
-def build_campus(rng: np.random.Generator, aliasing: float, length: float | None) -> World:
+def build_campus(rng: np.random.Generator, aliasing: float, length: float | None, style: Style) -> World:
     """A ring of corridors with a cross passage, side corridors, and a way round outside the ring."""
-    wide = max(8, round((length or 300.0) / CELL / 3.2))
+    corridor = Corridor(2.6 * style.street, max(2.3, 2.9 * style.house_height))
+    cell = corridor.width
+    wide = max(8, round((length or 300.0) / cell / 3.2))
     tall = max(6, round(wide * 0.6))
     cut, reach = wide // 2, 5
     route = [(0, 0), (wide, 0), (wide, tall), (cut, tall), (cut, tall // 2), (0, tall // 2), (0, 0)]
@@ -97,24 +105,33 @@ def build_campus(rng: np.random.Generator, aliasing: float, length: float | None
         step = [(1, 0), (-1, 0), (0, 1), (0, -1)][rng.integers(4)]
         cells |= {(column + n * step[0], row + n * step[1]) for n in range(int(rng.integers(2, 4)))}
     builder = Builder()
-    _lay_floors(builder, cells, rng)
-    walls = _find_walls(cells, rng)
+    _lay_floors(builder, cells, corridor, rng)
+    walls = _find_walls(cells, corridor, rng)
     for wall, outside in walls:
         builder.texture = (rng.uniform(0, 25), rng.uniform(0, 25))
         leak = rng.uniform(0, 8) * (1 - aliasing)
         wall.build(builder, _finish(Stuff.PLASTER, Behind.OUTDOORS if outside else Behind.ITSELF, leak))
     parts = [(part, outside) for wall, outside in walls for part in _cut(wall)]
     for (part, outside), seed in zip(parts, sample_seeds(len(parts), aliasing, rng), strict=True):
-        Stretch.sample(np.random.default_rng(seed)).build(builder, part, outside)
-    ways = [CELL * (np.array(way, dtype=float) + 0.5) for way in (route, detour)]
-    return World(builder.scene(), ways[0], ways[1], turn=1.0, speed=1.0, passing=partial(_place_people, sorted(cells)))
+        Stretch.sample(np.random.default_rng(seed), style).build(builder, part, outside)
+    ways = [cell * (np.array(way, dtype=float) + 0.5) for way in (route, detour)]
+    return World(
+        builder.scene(),
+        ways[0],
+        ways[1],
+        turn=1.0,
+        speed=style.speed or 1.0,
+        passing=partial(_place_people, sorted(cells), cell, style.parked),
+        moving=Moving(_build_walker, 1.2, 0.3 * cell, style.moving),
+        offset=style.offset,
+    )
 
 
 def _cut(wall: Wall) -> list[Wall]:
     """A wall cut into stretches."""
     count = max(1, round(wall.length / _STRETCH))
     length = wall.length / count
-    return [Wall(wall.at(number * length), wall.direction, length, CEILING) for number in range(count)]
+    return [Wall(wall.at(number * length), wall.direction, length, wall.height) for number in range(count)]
 
 
 def _finish(stuff: Stuff, behind: Behind = Behind.ITSELF, power: float = 0.0) -> Finish:
@@ -129,7 +146,7 @@ def _cells_along(way: list[CorridorCell]) -> set[CorridorCell]:
     return cells
 
 
-def _find_walls(cells: set[CorridorCell], rng: np.random.Generator) -> list[tuple[Wall, bool]]:
+def _find_walls(cells: set[CorridorCell], corridor: Corridor, rng: np.random.Generator) -> list[tuple[Wall, bool]]:
     """Where a corridor's cell ends: neighbouring ones in a line are one wall. Some face the open air behind them."""
     walls = []
     # Walking along a wall, the corridor lies to the right: its outward side.
@@ -142,30 +159,38 @@ def _find_walls(cells: set[CorridorCell], rng: np.random.Generator) -> list[tupl
             count = 1
             while (cell[0] + count * step[0], cell[1] + count * step[1]) in edge:
                 count += 1
-            middle = CELL * (np.array(cell) + 0.5)
+            middle = corridor.width * (np.array(cell) + 0.5)
             direction, out = np.array(step, dtype=float), np.array(side, dtype=float)
-            corner = middle - CELL / 2 * (direction + out)
-            walls.append((Wall(corner, direction, count * CELL, CEILING), bool(rng.random() < 0.5)))
+            corner = middle - corridor.width / 2 * (direction + out)
+            walls.append((Wall(corner, direction, count * corridor.width, corridor.height), bool(rng.random() < 0.5)))
     return walls
 
 
-def _lay_floors(builder: Builder, cells: set[CorridorCell], rng: np.random.Generator) -> None:
+def _lay_floors(builder: Builder, cells: set[CorridorCell], corridor: Corridor, rng: np.random.Generator) -> None:
     """Floor and ceiling of every cell, and lamps or pipes under some ceilings."""
     shift = (rng.uniform(0, 25), rng.uniform(0, 25))
+    cell, ceiling = corridor.width, corridor.height
     for column, row in sorted(cells):
-        x, y = CELL * column, CELL * row
+        x, y = cell * column, cell * row
         builder.texture = (shift[0] + x, shift[1] + y)
-        builder.ground((x, y), (x + CELL, y + CELL), _finish(Stuff.FLOOR))
-        builder.quad((x, y, CEILING), (0, CELL, 0), (CELL, 0, 0), _finish(Stuff.PLASTER))
+        builder.ground((x, y), (x + cell, y + cell), _finish(Stuff.FLOOR))
+        builder.quad((x, y, ceiling), (0, cell, 0), (cell, 0, 0), _finish(Stuff.PLASTER))
         if (column + row) % 3 == 0:
             lamp = _finish(Stuff.GLASS, power=float(rng.choice([25.0, 45.0])))
-            builder.ground((x + 0.9, y + 0.6), (x + 1.7, y + 2.0), lamp, level=CEILING - 0.05)
+            builder.ground((x + 0.9, y + 0.6), (x + 1.7, y + 2.0), lamp, level=ceiling - 0.05)
 
 
-def _place_people(cells: list[CorridorCell], builder: Builder, rng: np.random.Generator) -> None:
+def _build_walker(builder: Builder, rng: np.random.Generator) -> None:
+    builder.person((0.0, 0.0), 0.0, rng.uniform(1.5, 1.9), indoors=True)
+
+
+def _place_people(
+    cells: list[CorridorCell], width: float, crowd: float, builder: Builder, rng: np.random.Generator
+) -> None:
     """People along the walls, and carts."""
-    for number in rng.choice(len(cells), size=max(2, len(cells) // 25), replace=False):
-        place = CELL * (np.array(cells[number]) + 0.5) + rng.uniform(0.7, 0.95, 2) * rng.choice([-1, 1], 2)
+    count = round(crowd * max(2, len(cells) // 25))
+    for number in rng.choice(len(cells), size=count, replace=False):
+        place = width * (np.array(cells[number]) + 0.5) + rng.uniform(0.7, 0.95, 2) * rng.choice([-1, 1], 2)
         if rng.random() < 0.5:
             builder.person(place, rng.uniform(0, 6.3), rng.uniform(1.5, 1.9), indoors=True)
         else:

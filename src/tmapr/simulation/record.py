@@ -13,11 +13,11 @@ from dataclasses import asdict, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float32
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.images import Counts
@@ -33,6 +33,7 @@ from tmapr.exceptions import InputError
 from tmapr.simulation.camera import Camera
 from tmapr.simulation.render import Renderer
 from tmapr.simulation.streets import Family, build_world
+from tmapr.simulation.style import sample_style
 from tmapr.simulation.texture import make_texture
 from tmapr.simulation.traverse import SIDES, Side, Traverse, drive_lap, prepare_passage
 from tmapr.simulation.weather import Weather
@@ -72,9 +73,16 @@ class Plan(Settings):
     family: Family = Field("city", description="campus | city | valley")
     seed: int = Field(1, ge=0, description="of the world")
     aliasing: float = Field(0.3, ge=0, le=1, description="share of the world that is copies")
-    length: float | None = Field(None, ge=160, le=10_000, description="of the route, metres; none: the family's own")
+    length: float | None = Field(None, ge=80, le=10_000, description="of the route, metres; none: the family's own")
+    style: int = Field(0, ge=0, lt=2**32, description="of the world and the drives, see `style`")
     camera: Camera = Field(Camera(), description="of both sides")
     made_by: str = Field(f"tmapr {package_version('tmapr')}", description="another version may draw other images")
+
+    def build(self) -> tuple[World, Texture]:
+        """The world and its texture."""
+        style = sample_style(self.style, self.family)
+        world = build_world(self.family, self.seed, aliasing=self.aliasing, length=self.length, style=style)
+        return world, make_texture(self.seed, style.relief, style.grain)
 
 
 def film(
@@ -96,6 +104,8 @@ def film(
     def start() -> Iterator[Frame]:
         renderer, sensor = Renderer(passage.scene, camera), passage.sensor()
         for row, (view, since) in enumerate(zip(passage.views, passage.times.tolist(), strict=True)):
+            if passage.movers:
+                renderer.move(passage.movers.scene_at(since / NANOSECONDS))
             radiance = renderer.radiance(view, passage.appearance, texture)
             image = sensor.expose(radiance, since / NANOSECONDS)
             stamp, position = _start_stamp(traverse.weather) + since, passage.positions[row]
@@ -111,8 +121,7 @@ def write_dataset(out: Path, plan: Plan, traverses: abc.Sequence[Traverse], watc
     missing = [traverse for traverse in traverses if manifest.lacks(traverse, out)]
     if not missing:
         return
-    world = build_world(plan.family, plan.seed, aliasing=plan.aliasing, length=plan.length)
-    texture = make_texture(plan.seed)
+    world, texture = plan.build()
     cameras = 1 if plan.layout == "folder" else len(SIDES)
     steps = iter(watch(range(cameras * sum(traverse.frames for traverse in missing))))
 
@@ -133,6 +142,14 @@ class Manifest(Settings):
     plan: Plan
     traverses: dict[str, Traverse] = Field({}, description="by name")
     whole: tuple[str, ...] = Field((), description="their names")
+
+    @field_validator("traverses", mode="before")
+    @classmethod
+    def _read_detours(cls, traverses: Any) -> Any:
+        """Before there were courses, a traverse was a detour or a lap."""
+        if not isinstance(traverses, dict):
+            return traverses
+        return {name: _name_course(traverse) for name, traverse in traverses.items()}
 
     def lacks(self, traverse: Traverse, out: Path) -> bool:
         """Whether the traverse is to be written; one that differs from what is there is refused."""
@@ -161,6 +178,13 @@ class Manifest(Settings):
     def _save(self, out: Path) -> "Manifest":
         write_text(out / MANIFEST, f"{self.model_dump_json(indent=1)}\n")
         return self
+
+
+def _name_course(traverse: Any) -> Any:
+    if not isinstance(traverse, dict) or "detour" not in traverse:
+        return traverse
+    named = {key: value for key, value in traverse.items() if key != "detour"}
+    return named | {"course": "detour" if traverse["detour"] else "lap"}
 
 
 def _refuse_traverses(traverses: abc.Sequence[Traverse]) -> None:

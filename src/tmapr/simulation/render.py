@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Float, Float32, Int32
 from numba import njit
 
 from tmapr.simulation.camera import Camera
@@ -37,6 +37,7 @@ class Renderer:
         self._camera = camera
         # Shading indexes by surface, in the order of pixels: what it needs of one lies together.
         self._corners = np.concatenate([scene.origin, scene.along, scene.across], axis=1)
+        self._balls = _enclose(scene)
         self._texture = np.stack(
             [*scene.texture.T, np.linalg.norm(scene.along, axis=1), np.linalg.norm(scene.across, axis=1)], axis=1
         ).astype(np.float32)
@@ -45,10 +46,15 @@ class Renderer:
         self._nearness = np.zeros((camera.height, camera.width), np.float32)
         self._rays = pixel_rays(camera)
 
+    def move(self, movers: Scene) -> None:
+        """Put the scene's last surfaces elsewhere."""
+        self._corners[-len(movers) :] = np.concatenate([movers.origin, movers.along, movers.across], axis=1)
+        self._balls[-len(movers) :] = _enclose(movers)
+
     def rasterise(self, view: Viewpoint) -> Buffers:
         """Which surface each pixel sees."""
         turned = view.axes
-        _rasterise(self._corners, view.eye, turned, self._rays, self._planes, self._ids, self._nearness)
+        _rasterise(self._corners, self._balls, view.eye, turned, self._rays, self._planes, self._ids, self._nearness)
         return Buffers(self._ids, self._nearness, self._planes)
 
     def radiance(
@@ -67,14 +73,30 @@ class Renderer:
         return out
 
 
+def _enclose(scene: Scene) -> Float[np.ndarray, "surfaces 4"]:
+    """Balls around surfaces: middles and radii."""
+    diagonals = np.stack([scene.along + scene.across, scene.along - scene.across])
+    return np.column_stack([scene.centers, np.linalg.norm(diagonals, axis=2).max(axis=0) / 2])
+
+
 @kernel
-def _rasterise(corners, eye, axes, rays, planes, ids, nearness):
+def _rasterise(corners, balls, eye, axes, rays, planes, ids, nearness):
     height, width = ids.shape
     ids[:] = NOTHING
     nearness[:] = 1.0 / FAR
     m = np.empty((3, 3))
     edges = np.empty((5, 3))
+    wide, tall = -rays[0, 2], -rays[1, 2]
+    slant_wide, slant_tall = np.sqrt(1.0 + wide * wide), np.sqrt(1.0 + tall * tall)
     for k in range(len(corners)):
+        # Most surfaces lie beside the image: a ball tells it for a tenth of what its rows would.
+        x, y, z = balls[k, 0] - eye[0], balls[k, 1] - eye[1], balls[k, 2] - eye[2]
+        ahead = axes[2, 0] * x + axes[2, 1] * y + axes[2, 2] * z
+        right = abs(axes[0, 0] * x + axes[0, 1] * y + axes[0, 2] * z)
+        down = abs(axes[1, 0] * x + axes[1, 1] * y + axes[1, 2] * z)
+        reach = 1.001 * balls[k, 3]
+        if ahead < -reach or right - wide * ahead > slant_wide * reach or down - tall * ahead > slant_tall * reach:
+            continue
         if not _planes_of(corners[k], eye, axes, rays, m):
             continue
         for i in range(3):

@@ -33,6 +33,10 @@ class TorchRenderer:
         self._pixels, self._rays = self._send(pixels).float(), self._send(pixel_rays(camera))
         self._shape = (camera.height, camera.width)
 
+    def move(self, movers: Scene) -> None:
+        """Put the scene's last surfaces elsewhere."""
+        self._corners[-len(movers) :] = self._send(np.stack([movers.origin, movers.along, movers.across], axis=1))
+
     def rasterise(self, view: Viewpoint) -> tuple[Int[Tensor, "height width"], Float[Tensor, "height width"]]:
         """Which surface each pixel sees, or NOTHING, and one over its depth."""
         ids, nearness = self._trace(self._planes(view))

@@ -9,7 +9,7 @@ kernel integrated once and twice and dᵢ the direction of leg i, which ends at 
 The vehicle wanders by w(s) to the left of P and heads where it goes, along |P′| (1 − κ w) ahead + w′ to the left.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,8 +22,8 @@ _INTERVALS = np.array([66_000_000, 132_000_000])  # what an MS2 camera does
 RECORDED = float(_INTERVALS.mean() / NANOSECONDS)
 """Seconds from image to image of a camera, before any are left out."""
 
-_KNOT = 0.1
-"""Metres between the points of the way at which the time is computed."""
+_KNOT, _TICK = 0.1, 0.0125
+"""Metres between the points of the way at which the time is computed, and seconds for those who drive faster."""
 
 _SLOWER = 3.0
 """In a bend as sharp as the way's `turn` the speed is divided by √(1 + this)."""
@@ -68,12 +68,14 @@ def drive(
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A slow function of the way: the mean of a few sines, never beyond ± `bound`."""
+    """A slow function of the way: the mean of a few sines, never farther than `bound` from its level."""
 
     bound: float
     numbers: Float[np.ndarray, " sines"]
     """Radians per metre."""
     phases: Float[np.ndarray, " sines"]
+    level: float = 0.0
+    """About which it swings."""
 
     @classmethod
     def sample(cls, rng: np.random.Generator, bound: float, shortest: float, sines: int = 3) -> "Wave":
@@ -82,7 +84,7 @@ class Wave:
 
     def at(self, along: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Its value at metres along the way."""
-        return self.bound * np.sin(along[:, None] * self.numbers + self.phases).mean(axis=1)
+        return self.level + self.bound * np.sin(along[:, None] * self.numbers + self.phases).mean(axis=1)
 
     def slope(self, along: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Its derivative by the metres along the way."""
@@ -169,14 +171,16 @@ def stray(
     return points + aside[:, None] * left, wrap_angles(np.arctan2(velocity[:, 1], velocity[:, 0]) + turned)
 
 
-def sample_lap(way: Way, speed: float, wander: float, rng: np.random.Generator) -> Motion:
-    """Once around at about `speed` m/s from the middle of the first leg, at most `wander` metres beside the way.
+def sample_lap(way: Way, speed: float, wander: float, rng: np.random.Generator, offset: float = 0.0) -> Motion:
+    """Once around at about `speed` m/s from the middle of the first leg, at most `wander` metres beside its line.
+
+    The line lies `offset` metres to the left of the way.
 
     Bends are taken slower, and most laps have a stop or more.
     """
     start = way.legs[0] / 2
-    along = np.linspace(start, start + way.legs.sum(), 1 + int(np.ceil(way.legs.sum() / _KNOT)))
-    straying = Wave.sample(rng, wander, shortest=max(60 * wander, 1.0))
+    along = np.linspace(start, start + way.legs.sum(), 1 + int(np.ceil(way.legs.sum() / max(_KNOT, _TICK * speed))))
+    straying = replace(Wave.sample(rng, wander, shortest=max(60 * wander, 1.0)), level=offset)
     pitch, roll = Wave.sample(rng, _SWAY, shortest=8.0), Wave.sample(rng, _SWAY, shortest=12.0)
     speeds = speed * (1 + Wave.sample(rng, 0.25, shortest=15 * speed).at(along))
     speeds /= np.sqrt(1 + _SLOWER * np.abs(way.curvature(along)) * way.turn)

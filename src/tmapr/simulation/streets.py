@@ -9,6 +9,7 @@ import numpy as np
 from tmapr.exceptions import InputError
 from tmapr.simulation.campus import build_campus
 from tmapr.simulation.city import build_city
+from tmapr.simulation.style import Style
 from tmapr.simulation.valley import build_valley
 from tmapr.simulation.world import World
 
@@ -20,7 +21,9 @@ LEAST: Mapping[str, float] = MappingProxyType({"campus": 80.0, "city": 160.0, "v
 """Metres of route: a ring with its cross passage, blocks with a street around each, bends that stay on the road."""
 
 
-def build_world(family: str, seed: int, *, aliasing: float = 0.3, length: float | None = None) -> World:
+def build_world(
+    family: str, seed: int, *, aliasing: float = 0.3, length: float | None = None, style: Style | None = None
+) -> World:
     """The environment of a seed, turned to any direction.
 
     `aliasing` is the share of facades, corridors or groves that are copies of a few; `length` about that of the route.
@@ -33,5 +36,5 @@ def build_world(family: str, seed: int, *, aliasing: float = 0.3, length: float 
         least = ", ".join(f"{LEAST[name]:g} for {name}" for name in FAMILIES)
         raise InputError(f"length is {length:g} m; the least is {least}")
     rng = np.random.default_rng([FAMILIES.index(family), seed])
-    world = _BUILDERS[family](rng, aliasing, length)
+    world = _BUILDERS[family](rng, aliasing, length, style or Style())
     return world.rotate(float(rng.uniform(0, 2 * np.pi)))

@@ -16,28 +16,28 @@ TEXEL = 0.05
 LEVELS = 9
 """Each half as fine as the one before; the last has 2 × 2 texels."""
 
-_FALL = 1.2
-"""Amplitudes fall with the wave number to this power: clouds rather than grain, with grain on top."""
-
 _COARSEST = 4.0
 """Metres: longer waves would tint whole walls."""
 
 
-def make_texture(seed: int) -> Float32[np.ndarray, "texels 2"]:
-    """All levels, finest first, each row by row; the two channels are unrelated."""
+def make_texture(seed: int, relief: float = 1.0, grain: float = 1.2) -> Float32[np.ndarray, "texels 2"]:
+    """All levels, finest first, each row by row; the two channels are unrelated.
+
+    Amplitudes fall with the wave number to the power `grain`: clouds rather than grain, with grain on top.
+    """
     rng = np.random.default_rng(seed)
-    finest = np.stack([_make_noise(rng), _make_noise(rng)], axis=-1)
+    finest = relief * np.stack([_make_noise(rng, grain), _make_noise(rng, grain)], axis=-1)
     levels = [finest]
     for _ in range(LEVELS - 1):
         levels.append(_halve(levels[-1]))
     return np.concatenate([level.reshape(-1, 2) for level in levels]).astype(np.float32)
 
 
-def _make_noise(rng: np.random.Generator) -> Float[np.ndarray, "size size"]:
+def _make_noise(rng: np.random.Generator, fall: float) -> Float[np.ndarray, "size size"]:
     """Filtered white noise of unit variance, cut at ±3 deviations and brought into −1 … 1."""
     waves = np.hypot(np.fft.fftfreq(SIZE)[:, None], np.fft.fftfreq(SIZE)[None, :])  # per texel
     longest = TEXEL / _COARSEST
-    amplitudes = np.maximum(waves, longest) ** -_FALL * (waves > longest / 2)
+    amplitudes = np.maximum(waves, longest) ** -fall * (waves > longest / 2)
     field = np.fft.ifft2(np.fft.fft2(rng.normal(size=(SIZE, SIZE))) * amplitudes).real
     return np.clip(field / field.std(), -3, 3) / 3
 

@@ -7,10 +7,25 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.simulation.blocks import Builder
+from tmapr.simulation.movers import Movers
 from tmapr.simulation.scene import Scene, join_scenes
 
 Point = Float[np.ndarray, "2"]
 Corners = Float[np.ndarray, "corners 2"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """What comes along the route while one drives."""
+
+    build: Callable[[Builder, np.random.Generator], None]
+    """Puts up one at the origin, facing East."""
+    speed: float
+    """m/s, typical."""
+    lane: float
+    """Metres from the route's middle, to the right of where they go."""
+    density: float
+    """For 100 m of the route."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +41,9 @@ class World:
     """m/s, typical."""
     passing: Callable[[Builder, np.random.Generator], None]
     """Puts up what stands differently on every traverse: cars, people."""
+    moving: Moving | None = None
+    offset: float = 0.0
+    """Metres beside the route's middle that a traverse keeps, at most."""
     angle: float = 0.0
     """By which all was turned after it was built."""
     twins: tuple[Float[np.ndarray, "2 2"], ...] = ()
@@ -36,6 +54,24 @@ class World:
         builder = Builder()
         self.passing(builder, np.random.default_rng(traverse))
         return join_scenes([self.fixed, _rotate_scene(builder.scene(), self.angle)])
+
+    def movers(self, traverse: int) -> Movers | None:
+        """What moves on a traverse; as much of it comes towards one as goes the same way."""
+        length = np.hypot(*np.diff(self.route, axis=0).T).sum()
+        count = round(self.moving.density * length / 100) if self.moving else 0
+        if not self.moving or not count:
+            return None
+        rng = np.random.default_rng([traverse, _MOVING])
+        shapes = []
+        for _ in range(count):
+            builder = Builder(texture=(rng.uniform(0, 25), rng.uniform(0, 25)))
+            self.moving.build(builder, rng)
+            shapes.append(builder.scene())
+        rows = np.repeat(np.arange(count), [len(shape) for shape in shapes])
+        paces = self.moving.speed * rng.uniform(0.6, 1.4, count) * rng.choice([-1, 1], count)
+        return Movers(
+            join_scenes(shapes), self.route, rng.uniform(0, length, count)[rows], paces[rows], self.moving.lane
+        )
 
     def rotate(self, angle: float) -> "World":
         """The same environment under another compass direction: the sun sees other walls."""
@@ -68,3 +104,5 @@ def sample_seeds(count: int, aliasing: float, rng: np.random.Generator) -> list[
 
 
 _ORIGINALS = 2
+_MOVING = 3
+"""What a traverse's seed is used for here, apart from what it is used for elsewhere."""

@@ -26,8 +26,9 @@ from tmapr.perception.recipes import Contrast
 from tmapr.perception.salad import Salad
 from tmapr.perception.settings import DEFAULT, Perception
 from tmapr.perception.weights import save_checkpoint
+from tmapr.simulation.camera import CAMERAS
 from tmapr.simulation.streets import FAMILIES
-from tmapr.simulation.traverse import CAMERAS, Traverse
+from tmapr.simulation.traverse import Traverse
 from tmapr.simulation.weather import find_weather, sample_weather
 from tmapr.training.encoder import encode_in_batches
 from tmapr.training.metric import TraversesInMemory, compute_descriptors, train_head
