@@ -1,5 +1,7 @@
 """Signs and orders of the core turned round one by one: each mutant must be killed by the tests of its room.
 
+The same is done to the second version of the core that the tests hold against it.
+
 python benchmarks/mutants.py            # minutes; the working tree is not touched
 """
 
@@ -55,7 +57,30 @@ MUTANTS = {
         ("if seen.position is not None:\n            belief", "if seen.position is None:\n            belief"),
     ],
 }
-TESTS = ("places", "retrieval", "gating", "fusion", "test_track.py", "test_localizer.py", "contracts")
+SECOND = {
+    "tests/second_version.py": [
+        ("K - K @ X.T", "K + K @ X.T"),
+        ("d + step, d - step", "d + step, d + step"),
+        ("gamma + eta *", "gamma - eta *"),
+        ("-score[allowed]", "score[allowed]"),
+        ("1 - d / tau_p", "1 + d / tau_p"),
+        ("d > n.tau_p + slack", "d > n.tau_p - slack"),
+        ("moved = min(moved,", "moved = max(moved,"),
+        ("q_p * dt**2, q_p * dt**2", "q_p * dt, q_p * dt"),
+        ("max(r_l / max(c, 1e-4)", "max(r_l * max(c, 1e-4)"),
+        ("z - H @ x", "z + H @ x"),
+    ],
+}
+TESTS = (
+    "places",
+    "retrieval",
+    "gating",
+    "fusion",
+    "test_track.py",
+    "test_localizer.py",
+    "contracts",
+    "test_second_version.py",
+)
 
 
 def survives(source: Path, mutant: tuple[str, str]) -> bool:
@@ -65,7 +90,7 @@ def survives(source: Path, mutant: tuple[str, str]) -> bool:
     if text.count(before) != 1:
         sys.exit(f"{source}: {before!r} stands there {text.count(before)} times, and must once")
     source.write_text(text.replace(before, after), encoding="utf-8")
-    room = source.parent.name if source.parent.name != "tmapr" else source.stem
+    room = source.parent.name if source.parent.name not in ("tmapr", "tests") else source.stem
     first = sorted(TESTS, key=lambda name: room not in name)
     command = [
         sys.executable,
@@ -93,7 +118,8 @@ def main() -> None:
             copytree(ROOT / name, tree / name)
         for name in ("pyproject.toml", "README.md"):
             (tree / name).write_bytes((ROOT / name).read_bytes())
-        found = [survives(tree / "src/tmapr" / file, each) for file, several in MUTANTS.items() for each in several]
+        files = {f"src/tmapr/{file}": several for file, several in MUTANTS.items()} | SECOND
+        found = [survives(tree / file, each) for file, several in files.items() for each in several]
     print(f"{len(found) - sum(found)} of {len(found)} mutants are killed")
     sys.exit(any(found))
 

@@ -1,8 +1,13 @@
-"""Shapes and types in annotations are promises: here, and only here, every call of the package is checked."""
+"""Shapes and types in annotations are promises: here, and only here, every call of the package is checked.
+
+Whole runs call the same functions thousands of times, and checking takes most of their time: there it is left to the
+long suite.
+"""
 
 import os
 from pathlib import Path
 
+import jaxtyping
 from jaxtyping import install_import_hook
 
 # Before torch is loaded: on busy cores its second thread turns 20 ms into 300.
@@ -17,10 +22,20 @@ install_import_hook(sorted(MODULES - COMPILED), "beartype.beartype").__enter__()
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+WHOLE_RUNS = ("tests/benchmarks", "tests/end_to_end", "tests/latency", "tests/studies", "tests/test_second_version_r")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before the fixtures, which are most of what a whole run costs."""
+    fast = item.config.getoption("markexpr") == "not long"
+    jaxtyping.config.update("jaxtyping_disable", fast and item.nodeid.startswith(WHOLE_RUNS))
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The slow files first: with the quick ones last, no worker ends alone with minutes to go."""
-    items.sort(key=lambda item: not item.nodeid.startswith(("tests/end_to_end", "tests/studies")))
+    slow = (*WHOLE_RUNS, "tests/test_second_version")
+    items.sort(key=lambda item: not item.nodeid.startswith(slow))
 
 
 @pytest.fixture
