@@ -105,7 +105,7 @@ def _world(path: Path, rows: Path, by_hand: Sequence[str]) -> World:
     data = experiment.data
     before = _calibrated(experiment, load_settings(Experiment, None, by_hand)).system
     recordings = CalibrationData(
-        load_recording(experiment, folder, str(data.reference)),
+        tuple(load_recording(experiment, folder, name) for name in data.references),
         tuple(load_recording(experiment, folder, name) for name in data.adapt),
         tuple(load_recording(experiment, folder, name) for name in data.test),
     )

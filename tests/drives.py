@@ -56,6 +56,7 @@ def sequence(*, name="night", trace=TRACE, fused=None, apr=None, truth=None, **c
         nis=none,
         first=FirstCandidates(references, positions, similarities, scores),
         constrained=everywhere(np.zeros(count, dtype=int)),
+        reference_sequences=everywhere(np.full(count, "noon")),
     )
     table, truth = replace(table, **changes), truth or everywhere(trace)
     looks = np.eye(2)[np.arange(count) % 2]

@@ -24,7 +24,7 @@ from tmapr.running.progressive import localize
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map, resume
-from tmapr.types import NANOSECONDS, Fault, Frame, Percept, Reason, Status
+from tmapr.types import NANOSECONDS, Fault, Frame, Odometry, Percept, Reason, Status
 
 DIM = 32
 YEAR = 365 * 24 * 3600 * NANOSECONDS
@@ -581,9 +581,19 @@ def test_a_state_is_not_resumed_with_other_settings_than_its_maps(tracked, envir
         resume(other, environment, run / "state.npz")
 
 
+def test_motion_beside_the_frames_is_passed_on_and_changes_no_estimate(environment, stream):
+    plain, told = build(SYSTEM, environment), build(SYSTEM, environment)
+    moving = stream.with_motion(np.tile([8.0, 0.1], (len(stream), 1)))
+    for one, other in zip(stream.percepts[:60], moving.percepts[:60], strict=True):
+        expected, found = plain.observe(one), told.observe(other)
+        assert found.percept.motion == Odometry(8.0, 0.1)
+        assert found.belief.mean.tolist() == expected.belief.mean.tolist()
+        assert (found.status, found.verdict) == (expected.status, expected.verdict)
+
+
 def older_map(run, change):
     """The map of a run as a version with other settings would have written it."""
-    header, arrays = load_arrays(run / "map.npz", "map", 1)
+    header, arrays = load_arrays(run / "map.npz", "map", 2)
     change(header.notes["places"])
     save_arrays(run / "map.npz", replace(header, settings="0" * 64), arrays)
 

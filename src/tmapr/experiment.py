@@ -5,11 +5,12 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tmapr.artifacts.run import RunFolder, is_trained_head
 from tmapr.baselines.settings import Baselines
 from tmapr.config import Settings, changed, load_settings
+from tmapr.config.tree import shorten
 from tmapr.data.bag import Topics
 from tmapr.data.opening import Layout, open_sequence
 from tmapr.data.sequence import Sequence
@@ -29,9 +30,25 @@ class Data(Settings):
     topics: Topics = Field(Topics(), description="of bags")
     train: tuple[str, ...] = Field((), description="sequences that train networks")
     validation: tuple[str, ...] = Field((), description="sequences for early stopping and calibration")
-    reference: str | None = Field(None, description="the traverse that is mapped")
+    reference: str | tuple[str, ...] | None = Field(None, description="the traverse that is mapped, or a list of them")
     adapt: tuple[str, ...] = Field((), description="sequences streamed with labels before the test")
     test: tuple[str, ...] = Field((), description="sequences that are localized and evaluated")
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The traverses that are mapped; none where none is named. The first one's frame is the map's."""
+        named = self.reference
+        return (named,) if isinstance(named, str) else named or ()
+
+    @field_validator("reference", mode="before")
+    @classmethod
+    def _check_reference(cls, given: object) -> object:
+        """A list of one is that one, so that settings which mean the same are the same."""
+        if given is None or isinstance(given, str):
+            return given
+        if not isinstance(given, list | tuple) or not given or not all(isinstance(name, str) for name in given):
+            raise ValueError(f"data.reference: must be a traverse's name or a list of names, got {shorten(given)}")
+        return given[0] if len(given) == 1 else tuple(given)
 
     @model_validator(mode="after")
     def _check_roles(self) -> "Data":
@@ -39,11 +56,13 @@ class Data(Settings):
             shared = sorted(set(self.test) & set(names))
             if shared:
                 raise ValueError(f"data.test and data.{role} share {shared[0]!r}; a test sequence must be unseen")
-        if self.reference in self.test:
-            raise ValueError(f"data.test names the reference {self.reference!r}; every frame would match itself")
-        repeated = sorted({name for name in self.test if self.test.count(name) > 1})
-        if repeated:
-            raise ValueError(f"data.test names {repeated[0]!r} twice")
+        mapped = sorted(set(self.test) & set(self.references))
+        if mapped:
+            raise ValueError(f"data.test names the reference {mapped[0]!r}; every frame would match itself")
+        for role, names in (("reference", self.references), ("test", self.test)):
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            if repeated:
+                raise ValueError(f"data.{role} names {repeated[0]!r} twice")
         return self
 
 
@@ -94,7 +113,7 @@ def load(directory: str | Path, opener: Opener | None = None) -> Localizer:
     if not folder.map.exists():
         raise InputError(f"{directory}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
     experiment = load_settings(Experiment, folder.experiment).with_head(folder)
-    environment = Map.load(folder.map, experiment.system)
+    environment = Map.load(folder.map, experiment.system, experiment.data.references)
     experiment.perception.refuse_others(str(folder.map), environment.origin)
     perceive = _open_lazily(opener, experiment.perception) if opener else None
     if folder.state.exists():

@@ -1,14 +1,17 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 from pydantic import Field
 
-from tmapr.artifacts.arrays import Header, digest, load_arrays, put, save_arrays, take
+from tmapr.artifacts.arrays import Arrays, Header, digest, load_arrays, put, save_arrays, take
 from tmapr.artifacts.percepts import OWN, Origin, Recording
 from tmapr.config import Settings, changed_since, settings_digest
+from tmapr.data.poses import track_direction
 from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.gating import Gating
@@ -19,7 +22,7 @@ from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
 from tmapr.types import CoordinateFrame, Watch
 
-MAP_KIND, MAP_VERSION = "map", 1
+MAP_KIND, MAP_VERSION = "map", 2
 
 
 class System(Settings):
@@ -61,14 +64,21 @@ class Map:
         save_arrays(path, header, _contents(self), retiring=path.with_name("state.npz"))
 
     @classmethod
-    def load(cls, path: Path, system: System) -> "Map":
-        """Read map.npz; one made with other places settings is refused with what differs."""
-        header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, mapped=MAPPED)
+    def load(cls, path: Path, system: System, references: tuple[str, ...] = ()) -> "Map":
+        """Read map.npz; one made with other places settings, or from other traverses than named, is refused."""
+        header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, oldest=1, mapped=MAPPED)
         changed = changed_since(header.notes["places"], system.places, "places", str(path), "run `tmapr map` again")
         if changed:
             raise InputError(f"{path}: was mapped with {'; '.join(changed)}; run `tmapr map` again")
+        memory = take(arrays, "memory.")
+        if header.version == 1:
+            memory |= _complete(memory, references)
+        mapped = sorted(set(memory["sequences"].tolist()))
+        if references and mapped != sorted(references):
+            was, now = ", ".join(mapped) or "a single traverse", ", ".join(references)
+            raise InputError(f"{path}: was mapped from {was} (now {now}); run `tmapr map` again")
         return cls(
-            Memory.from_arrays(take(arrays, "memory."), system.retrieval.probes),
+            Memory.from_arrays(memory, system.retrieval.probes),
             take(arrays, "fitted."),
             take(arrays, "initial."),
             system.places,
@@ -78,26 +88,70 @@ class Map:
         )
 
 
-def make_map(system: System, reference: Recording, watch: Watch = iter) -> Map:
-    """Encode a reference traverse: its frames become M₀, and A₀ learns each of them once."""
-    usable = [row for row in range(len(reference)) if reference.known[row] and not reference.percepts[row].fault]
-    if not usable:
-        raise InputError(f"{reference.sequence}: no frame has both a position and a usable image; nothing to map")
-    descriptors = np.array([reference.percepts[row].descriptor for row in usable])
-    positions = reference.truth[usable]
+def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map:
+    """Encode the reference traverses: their frames become M₀, and A₀ learns each of them once, in their order."""
+    usable = [_list_usable(reference) for reference in references]
+    _refuse_mixture(references)
+    parts = list(zip(references, usable, strict=True))
+    descriptors = np.array([reference.percepts[row].descriptor for reference, rows in parts for row in rows])
+    positions = np.concatenate([reference.truth[rows] for reference, rows in parts])
     classifier = Classifier.fit(system.places, descriptors, positions)
-    places = [classifier.learn(descriptors[row], positions[row]).place for row in watch(range(len(usable)))]
+    places = [classifier.learn(descriptors[row], positions[row]).place for row in watch(range(len(positions)))]
     memory = remember(
         descriptors,
         positions,
         np.array(places),
-        reference.stamps[usable],
-        frames=np.array(usable),
+        np.concatenate([reference.stamps[rows] for reference, rows in parts]),
+        frames=np.concatenate(usable),
+        sequences=np.repeat([reference.sequence for reference in references], [len(rows) for rows in usable]),
+        headings=np.concatenate([_find_headings(reference, rows) for reference, rows in parts]),
         probes=system.retrieval.probes,
     )
     fitted, initial = classifier.projection_arrays(), classifier.arrays()
-    made = Map(memory, fitted, initial, system.places, reference.frame, "", reference.origin)
+    made = Map(memory, fitted, initial, system.places, references[0].frame, "", references[0].origin)
     return replace(made, digest=digest(_contents(made)))
+
+
+def _list_usable(reference: Recording) -> list[int]:
+    usable = [row for row in range(len(reference)) if reference.known[row] and not reference.percepts[row].fault]
+    if not usable:
+        raise InputError(f"{reference.sequence}: no frame has both a position and a usable image; nothing to map")
+    return usable
+
+
+def _find_headings(reference: Recording, rows: list[int]) -> Float[np.ndarray, " rows"]:
+    """As recorded, or along the track of a traverse that recorded none; no mixture: a camera may look sideways."""
+    return track_direction(reference.truth[rows]) if reference.headings is None else reference.headings[rows]
+
+
+def _refuse_mixture(references: Sequence[Recording]) -> None:
+    """One map has one frame and one kind of descriptor, and a name means one traverse."""
+    if not references:
+        raise ValueError("a map is made from at least one reference traverse, got none")
+    first, names = references[0], set[str]()
+    for other in references:
+        if other.sequence in names:
+            raise InputError(f"{other.sequence}: is given twice as a reference; name each traverse once")
+        names.add(other.sequence)
+        if other.frame != first.frame:
+            raise InputError(
+                f"{other.sequence}: positions are in {other.frame}, those of {first.sequence} in {first.frame};"
+                " a map has one kind, convert one of them"
+            )
+        widths = [reference.percepts[0].descriptor.size for reference in (first, other)]
+        if widths[0] != widths[1]:
+            raise InputError(
+                f"{other.sequence}: its descriptors have {widths[1]} dimensions, those of {first.sequence} {widths[0]};"
+                " make them with one encoder"
+            )
+
+
+def _complete(memory: Arrays, references: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """What version 1 did not keep: it mapped one traverse, which the experiment may name, and no headings."""
+    name = references[0] if len(references) == 1 else ""
+    order, headings = np.argsort(memory["frames"]), np.full(len(memory["frames"]), np.nan)
+    headings[order] = track_direction(memory["positions"][order])
+    return {"sequences": np.full(len(order), name), "headings": headings}
 
 
 def build(

@@ -7,6 +7,7 @@ float64 second since the epoch resolves only 238 ns.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,28 @@ class CoordinateFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class Odometry:
+    """What sensors beside the camera say of its motion at a frame's stamp, in the vehicle's own axes.
+
+    Instantaneous: `speed` forward in m/s, negative in reverse, and `yaw_rate` in rad/s, positive to the left.
+    """
+
+    speed: float | None = None
+    yaw_rate: float | None = None
+
+    @classmethod
+    def from_numbers(cls, speed: float, yaw_rate: float) -> "Odometry | None":
+        """From a file's numbers, in which NaN means that there is none."""
+        told = [None if isnan(value) else value for value in (speed, yaw_rate)]
+        return None if told == [None, None] else cls(*told)
+
+    @property
+    def numbers(self) -> tuple[float, float]:
+        """For a file: NaN where there is none."""
+        return nan if self.speed is None else self.speed, nan if self.yaw_rate is None else self.yaw_rate
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """One camera image, read on demand, and what was recorded beside it; `file` holds the image and nothing else."""
 
@@ -86,17 +109,22 @@ class Frame:
     position: Float[np.ndarray, "2"] | None = None
     heading: float | None = None
     file: Path | None = None
+    motion: Odometry | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Percept:
-    """What perception says of one frame: a unit descriptor and, with a trained pose head, a pose."""
+    """What perception says of one frame: a unit descriptor and, with a trained pose head, a pose.
+
+    `motion` is the frame's, passed on; the method makes no use of it.
+    """
 
     stamp: int
     descriptor: Float[np.ndarray, " dim"]
     position: Float[np.ndarray, "2"] | None = None
     heading: float | None = None
     fault: Fault | None = None
+    motion: Odometry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +155,10 @@ class Candidate:
     score: float
     support: float
     margin: float
+    sequence: str = ""
+    """The reference traverse of which `reference` is a frame; empty where a map of earlier versions did not say."""
+    heading: float | None = None
+    """Of the mapped route there, in radians; None where the traverse stood and recorded none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +246,14 @@ class Estimate:
 
     @property
     def heading(self) -> float | None:
-        """The pose head's heading in radians, if it gave one."""
-        return self.percept.heading
+        """In radians: the pose head's, or, without one, that of the mapped route at a reference accepted right now.
+
+        The reference says the direction too: who drives the other way sees, and matches, another traverse or none.
+        """
+        if self.percept.heading is not None or self.candidate is None:
+            return self.percept.heading
+        found = self.verdict.accepted and self.status is Status.LOCALIZED
+        return self.candidate.heading if found else None
 
 
 @dataclass(frozen=True, slots=True)

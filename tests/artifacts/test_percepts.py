@@ -8,11 +8,13 @@ import pytest
 from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
 from tmapr.artifacts.percepts import KIND, VERSION, Origin, Recording
 from tmapr.exceptions import InputError
-from tmapr.types import CoordinateFrame, Fault
+from tmapr.types import CoordinateFrame, Fault, Odometry
 
 FRAMES, DIM = 6, 16
 STAMP = 1_628_847_484_123_456_789
 NOTHING = [np.nan, np.nan]
+OLD = ("stamps", "descriptors", "positions", "headings", "faults", "truth")
+"""The arrays of version 1."""
 
 
 @pytest.fixture
@@ -136,7 +138,38 @@ def tampered(again, path):
     return refusal
 
 
-@pytest.mark.parametrize("name", ["stamps", "descriptors", "positions", "headings", "faults", "truth"])
+def test_motion_reads_back_bit_for_bit_and_none_as_none(recording, path, rng):
+    motion = rng.normal(size=(FRAMES, 2))
+    motion[0], motion[1, 0], motion[2, 1] = np.nan, np.nan, np.nan
+    recording.with_motion(motion).save(path)
+    found = [percept.motion for percept in Recording.load(path).percepts]
+    assert found[:3] == [None, Odometry(None, motion[1, 1]), Odometry(motion[2, 0], None)]
+    assert [each.numbers for each in found[3:]] == [tuple(row) for row in motion[3:].tolist()]
+
+
+def test_recorded_headings_read_back_bit_for_bit_beside_those_of_the_pose_head(recording, path, rng):
+    recorded = np.where(np.arange(FRAMES) == 3, np.nan, rng.normal(size=FRAMES))
+    replace(recording, headings=recorded).save(path)
+    again = Recording.load(path)
+    assert again.headings.tobytes() == recorded.tobytes()
+    assert [percept.heading for percept in again.percepts] == [percept.heading for percept in recording.percepts]
+
+
+def test_where_no_heading_was_recorded_there_are_none(again):
+    assert again.headings is None
+
+
+def test_a_cache_of_version_1_is_read_without_motion_and_recorded_headings(recording, again, path):
+    header, arrays = load_arrays(path, KIND, VERSION)
+    save_arrays(path, replace(header, version=1), {name: array for name, array in arrays.items() if name in OLD})
+    old = Recording.load(path)
+    assert [percept.motion for percept in old.percepts] == [None] * FRAMES
+    assert old.headings is None
+    np.testing.assert_array_equal(old.truth, again.truth)
+    assert [percept.heading for percept in old.percepts] == [percept.heading for percept in again.percepts]
+
+
+@pytest.mark.parametrize("name", [*OLD, "motion", "truth_headings"])
 def test_a_missing_array_is_refused_by_name(name, tampered):
     assert f"night__left.npz: has no array '{name}'" in tampered(**{name: None})
 

@@ -1,5 +1,6 @@
 """Estimates survive being written and read back, bit for bit; damaged files are refused by their place."""
 
+import csv
 import math
 import struct
 from dataclasses import replace
@@ -17,7 +18,7 @@ DESCRIPTOR = np.array([0.6, 0.8])
 CONTRACT = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
     "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis,"
-    "first_reference,first_x,first_y,first_similarity,first_score,constrained"
+    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence"
 )
 
 
@@ -31,10 +32,10 @@ def bare(stamp, rng, *, believed=None, reason=Reason.NO_CANDIDATE):
     return Estimate(belief(believed or stamp, rng), percept, None, Verdict(reason), Status.PREDICTING)
 
 
-def full(stamp, rng, *, margin=0.1, heading=-2.5):
+def full(stamp, rng, *, margin=0.1, heading=-2.5, sequence="noon"):
     x, y, similarity, score, support = rng.normal(size=5).tolist()
     first = Candidate(31, rng.normal(size=2), 7, *rng.normal(size=4).tolist())
-    judged = Candidate(17, np.array([x, y]), 4, similarity, score, support, margin)
+    judged = Candidate(17, np.array([x, y]), 4, similarity, score, support, margin, sequence)
     return Estimate(
         belief(stamp, rng),
         Percept(stamp, DESCRIPTOR, rng.normal(size=2), heading),
@@ -124,18 +125,28 @@ def test_the_first_candidate_reads_back_bit_for_bit_beside_the_judged_one(files,
 @pytest.mark.parametrize(("recognition", "cell"), [(None, ""), (Recognition(), "0"), (Recognition((), 0.1, True), "1")])
 def test_whether_places_constrained_the_search_is_told_of_every_frame_that_was_searched(recognition, cell, files, rng):
     written(files, [replace(bare(STAMP, rng), recognition=recognition)])
-    assert files[0].read_text().splitlines()[1].rpartition(",")[2] == cell
+    assert files[0].read_text().splitlines()[1].split(",")[CONTRACT.split(",").index("constrained")] == cell
 
 
-@pytest.mark.parametrize("kept", [26, 27])
+@pytest.mark.parametrize("name", ["noon", "2021-08-06/left", 'the "old" road, back', "Straße"])
+def test_the_last_cell_names_the_traverse_of_the_judged_reference_whatever_it_is_called(name, files, rng):
+    table = written(files, [full(STAMP, rng, sequence=name), bare(STAMP + 1, rng)])
+    with files[0].open(newline="") as lines:
+        assert [row[-1] for row in csv.reader(lines)] == ["reference_sequence", name, ""]
+    assert table.reference_sequences.values.tolist() == [name, ""]
+    assert table.reference_sequences.known.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("kept", [26, 27, 33])
 def test_a_table_of_before_a_column_was_added_is_read_without_it(kept, files, rng):
     written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
     lines = [",".join(line.split(",")[:kept]) for line in files[0].read_text().splitlines()]
     files[0].write_text("\n".join(lines) + "\n")
     table = load_estimates(files[0])
-    assert table.nis.known.any() == (kept == 27)
-    assert not table.first.references.known.any()
-    assert not table.constrained.known.any()
+    assert table.nis.known.any() == (kept >= 27)
+    assert table.first.references.known.any() == (kept >= 33)
+    assert table.constrained.known.any() == (kept >= 33)
+    assert not table.reference_sequences.known.any()
     assert table.innovations.known.tolist() == [True, False]
 
 
@@ -252,7 +263,7 @@ def test_a_value_that_could_not_be_read_back_is_not_written(margin, files, rng):
         ("place", "4.0", "line 3: place cannot be '4.0'"),
         ("apr_y", "", "line 3: only some of apr_x, apr_y are empty"),
         ("similarity", "", "line 3: only some of reference, ref_x"),
-        ("x", "1,2", "line 3: has 34 fields, the header has 33"),
+        ("x", "1,2", "line 3: has 35 fields, the header has 34"),
         ("x", '"1', "cannot be read as a table"),
     ],
 )

@@ -113,6 +113,14 @@ def elsewhere(recording):
     return replace(recording, frame=CoordinateFrame("utm", "52N", (350000.0, 4020000.0)))
 
 
+def narrowed(recording):
+    return replace(recording, percepts=tuple(replace(p, descriptor=np.ones(7) / 7**0.5) for p in recording.percepts))
+
+
+def both(*spoils):
+    return lambda home: [spoil(home) for spoil in spoils]
+
+
 def remapped_beside(home):
     """A map of other settings under a state of the old one."""
     state = (home / "run/state.npz").read_bytes()
@@ -161,6 +169,10 @@ REFUSED = [
     ("a test sequence in adapt", edit('"dusk"', '"night"'), CONFIG, "data.adapt share 'night'"),
     ("the reference as a test", edit('"night"', '"noon"'), CONFIG, "data.test names the reference 'noon'"),
     ("a test named twice", edit('["night"]', '["night", "night"]'), CONFIG, "data.test names 'night' twice"),
+    ("a reference named twice", edit('"noon"', '["noon", "noon"]'), CONFIG, "data.reference names 'noon' twice"),
+    ("an empty list of references", edit('"noon"', "[]"), CONFIG, "data.reference: must be a traverse's name or"),
+    ("a number as a reference", edit('"noon"', '["noon", 7]'), CONFIG, "list of names, got ['noon', 7]"),
+    ("one of the references as a test", edit('"noon"', '["noon", "night"]'), CONFIG, "names the reference 'night'"),
     ("a name that is a path", edit('"block"', '"../block"'), CONFIG, "name: string should match pattern"),
     ("no reference", edit('reference = "noon"', ""), MAP, "data.reference is not set"),
     ("percepts never made", remove("run/percepts/noon.npz"), MAP, "noon.npz: no percepts of 'noon'"),
@@ -170,7 +182,7 @@ REFUSED = [
     ("a text file as a cache", cache(lambda p: p.write_text("stamp,file\n")), MAP, "noon.npz: is damaged"),
     ("an npz without header", cache(lambda p: np.savez(p, a=1)), MAP, "noon.npz: has no header"),
     ("an npz of another kind", cache(resaved(kind="map")), MAP, "holds 'map', not 'percepts'"),
-    ("an npz of another version", cache(resaved(version=9)), MAP, "percepts version 9, this program reads version 1"),
+    ("an npz of another version", cache(resaved(version=9)), MAP, "version 9, this program reads versions 1 to 2"),
     ("percepts of unknown origin", edit('encoder = "own"', 'encoder = "default"'), MAP, "perception made it; set"),
     ("a missing array", cache(resaved(truth=None)), MAP, "has no array 'truth'"),
     ("arrays of different lengths", cache(resaved(headings=np.zeros(3))), MAP, "headings has 3 rows, stamps has"),
@@ -178,6 +190,14 @@ REFUSED = [
      MAP, "noon.npz: holds no frame"),
     ("a reference without truth", remade("noon", without_truth), MAP, "noon: no frame has both a position"),
     ("a reference of frozen frames", remade("noon", all_faulty), MAP, "noon: no frame has both a position"),
+    ("references in two frames", both(edit('"noon"', '["noon", "dusk"]'), remade("dusk", elsewhere)), MAP,
+     "dusk: positions are in CoordinateFrame(kind='utm'"),
+    ("references of two encoders", both(edit('"noon"', '["noon", "dusk"]'), remade("dusk", narrowed)), MAP,
+     "dusk: its descriptors have 7 dimensions, those of noon 128"),
+    ("a second reference without truth", both(edit('"noon"', '["noon", "dusk"]'), remade("dusk", without_truth)), MAP,
+     "dusk: no frame has both a position"),
+    ("a map of other traverses", edit('"noon"', '["noon", "dusk"]'), RUN,
+     "map.npz: was mapped from noon (now noon, dusk); run `tmapr map` again"),
     ("a run before a map", remove("run/map.npz"), RUN, "map.npz: no such file"),
     ("other places settings", edit("64", "32"), RUN, "places.projection.dimension = 64 (now 32); run `tmapr map`"),
     ("nothing to test", edit('["night"]', "[]"), RUN, "data.test is empty"),

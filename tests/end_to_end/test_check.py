@@ -169,6 +169,20 @@ def test_a_reference_without_positions_stops_a_run_and_a_test_sequence_does_not(
     assert "night (reference): no frame has a position" in complaint
 
 
+def test_several_references_are_checked_each_as_one_and_must_be_placed_alike(home, check):
+    (home / "walk.toml").write_text(EXPERIMENT.replace('reference = "noon"', 'reference = ["noon", "back"]'))
+    write_traverse(home / "data/back", count=20)
+    code, out, _ = check("walk.toml")
+    assert code == 0
+    assert "noon (train, reference)" in out
+    assert "back (reference)" in out
+    table = (home / "data/noon/frames.csv").read_text().replace("x,y", "lat,lon")
+    (home / "data/noon/frames.csv").write_text(re.sub(r",(\d+),0\.0$", r",36.\1,127.3", table, flags=re.MULTILINE))
+    code, _, err = check("walk.toml")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "back: its positions are in CoordinateFrame(kind='local'" in err
+
+
 def test_images_too_small_to_be_encoded_stop_a_run(home, check):
     for file in (home / "data/noon/images").iterdir():
         write_png(file, read_image(file)[:20, :20].copy())

@@ -19,7 +19,7 @@ from tmapr.artifacts.trajectory import load_estimates
 from tmapr.exceptions import InputError
 from tmapr.perception.image import Image
 from tmapr.perception.settings import DEFAULT_WEIGHTS, SHIPPED_HEAD, Perception
-from tmapr.types import Fault, Reason
+from tmapr.types import Fault, Odometry, Reason
 
 COUNT, HEIGHT, WIDTH, STEP = 30, 128, 160, 24
 METRES = 2.0
@@ -47,13 +47,18 @@ def panorama():
     return np.sum(rough, axis=0)
 
 
+def look(row):
+    """The heading that is recorded of a frame, a quarter turn and more from the way it goes."""
+    return 1.5 + 0.01 * row
+
+
 def write_sequence(folder, start, change):
-    """Frames of the walk along the wall, two metres apart, ten a second."""
-    wall, rows = panorama(), ["stamp,file,x,y"]
+    """Frames of the walk along the wall, two metres apart, ten a second; the camera looks at the wall."""
+    wall, rows = panorama(), ["stamp,file,x,y,heading,speed"]
     for row in range(COUNT):
         counts = change(wall[:, row * STEP : row * STEP + WIDTH]).clip(0, 16382).astype(np.uint16)
         write_png(folder / f"images/{row:02}.png", counts)
-        rows.append(f"{start + row * 100_000_000},images/{row:02}.png,{METRES * row},5.0")
+        rows.append(f"{start + row * 100_000_000},images/{row:02}.png,{METRES * row},5.0,{look(row)},{20 + row}")
     (folder / "frames.csv").write_text("\n".join(rows) + "\n")
 
 
@@ -148,6 +153,22 @@ def test_images_are_mapped_localized_and_evaluated_without_torch(finished):
     # Half a frame's step: the wall looks the same at night but for its contrast.
     assert errors["retrieval"]["median"] <= METRES / 2
     assert errors["fused"]["median"] < 5 * METRES
+
+
+def test_what_a_table_says_of_the_motion_comes_with_the_percepts(finished):
+    found = Recording.load(finished[0] / "runs/walk/percepts/night.npz")
+    assert [percept.motion for percept in found.percepts] == [Odometry(20.0 + row) for row in range(COUNT)]
+
+
+def test_without_a_pose_head_a_localized_frame_heads_as_its_reference_was_recorded(finished):
+    table = estimates(finished[0])
+    headed = table.headings.known
+    assert headed.sum() > COUNT / 2
+    np.testing.assert_allclose(table.headings.values[headed], look(table.references.values[headed]))
+    assert not table.apr_headings.known.any()
+    turns = np.loadtxt(finished[0] / "runs/walk/estimates/night.tum")[:, 6:]
+    expected = np.where(headed, table.headings.values, 0.0) / 2
+    np.testing.assert_allclose(turns, np.column_stack([np.sin(expected), np.cos(expected)]), atol=1e-12)
 
 
 def test_a_frame_that_cannot_be_used_is_localized_without_its_image(finished):

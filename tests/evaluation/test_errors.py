@@ -117,6 +117,11 @@ def test_repeated_and_older_stamps_have_no_speed():
     assert reference_speed(stamps(5, 5, 4, 6), along_x(0, 90, 0, 4)) == pytest.approx(2.0)
 
 
+def test_nobody_drove_from_the_end_of_one_traverse_to_the_start_of_the_next():
+    there_and_elsewhere = np.array(["there", "there", "elsewhere", "elsewhere"])
+    assert reference_speed(stamps(0, 1, 2, 3), along_x(0, 3, 900, 903), there_and_elsewhere) == pytest.approx(3.0)
+
+
 @pytest.mark.parametrize("seconds", [(), (1,), (1, 1), (2, 1)])
 def test_a_reference_in_which_time_never_advances_is_refused(seconds):
     with pytest.raises(InputError, match=f"the reference has {len(seconds)} frames"):

@@ -110,15 +110,24 @@ def test_a_short_drive_is_probed_everywhere(traverse):
 
 
 @pytest.mark.parametrize(
-    "name", ["descriptors", "positions", "places", "frames", "stamps", "offsets", "probes", "probe_descriptors"]
+    "name",
+    [
+        "descriptors",
+        "positions",
+        "places",
+        "frames",
+        "stamps",
+        "sequences",
+        "headings",
+        "order",
+        "offsets",
+        "probes",
+        "probe_descriptors",
+    ],
 )
 def test_no_array_can_be_written(name, memory):
-    arrays = {
-        "descriptors": memory.descriptors,
-        "positions": memory.positions,
-        "places": memory.places,
-        "frames": memory.frames,
-        "stamps": memory.stamps,
+    arrays = memory.arrays() | {
+        "order": memory.order,
         "offsets": memory.offsets,
         "probes": memory.probes,
         "probe_descriptors": memory.probe_descriptors,
@@ -150,6 +159,31 @@ def test_a_memory_without_references_answers_nothing(query):
     nothing = np.zeros(0, dtype=np.int64)
     memory = remember(np.zeros((0, DIM)), np.zeros((0, 2)), nothing, nothing, frames=nothing, probes=PROBES)
     assert len(memory) == len(memory.similarities(query)) == len(memory.rows_of([0])) == 0
+
+
+@pytest.fixture
+def both(traverse, rng):
+    """Two traverses that share most of their frames' numbers; the second was driven first."""
+    split = np.repeat(["there", "back"], [REFS // 2, REFS - REFS // 2])
+    frames = np.concatenate([np.arange(REFS // 2), 3 + np.arange(REFS - REFS // 2)])
+    stamps = np.where(split == "there", 10**9, 0) + frames
+    return remember(**traverse | {"frames": frames, "stamps": stamps}, sequences=split, probes=PROBES)
+
+
+def test_each_traverse_can_be_gone_along_on_its_own(both):
+    drives = both.drives()
+    assert [set(both.sequences[rows].tolist()) for rows in drives] == [{"back"}, {"there"}]
+    assert all((np.diff(both.frames[rows]) == 1).all() for rows in drives)
+    np.testing.assert_array_equal(np.concatenate(drives), both.order)
+    assert sorted(both.order) == list(range(REFS))
+
+
+def test_a_reference_is_found_by_its_frame_and_place_among_those_of_the_same_number(both):
+    assert [both.find(int(both.frames[row]), both.positions[row]) for row in range(REFS)] == list(range(REFS))
+
+
+def test_probes_are_of_both_traverses(both):
+    assert set(both.sequences[both.probes].tolist()) == {"there", "back"}
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ def traverse(name, seed, corners=CORNERS):
 @pytest.fixture(scope="module")
 def material():
     away = traverse("night", 3, with_detour(CORNERS, 2, 60.0))
-    return CalibrationData(traverse("noon", 1), (traverse("dusk", 2),), (away,))
+    return CalibrationData((traverse("noon", 1),), (traverse("dusk", 2),), (away,))
 
 
 @pytest.fixture(scope="module")

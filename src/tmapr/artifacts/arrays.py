@@ -56,17 +56,19 @@ def save_arrays(path: Path, header: Header, arrays: Arrays, retiring: Path | Non
 
 
 def load_arrays(
-    path: Path, kind: str, version: int, *, mapped: frozenset[str] = frozenset()
+    path: Path, kind: str, version: int, *, oldest: int | None = None, mapped: frozenset[str] = frozenset()
 ) -> tuple[Header, dict[str, np.ndarray]]:
-    """Read a file of one kind and version; the arrays named in `mapped` stay on disk, read-only."""
+    """Read a file of one kind and version, or of one since `oldest`; arrays in `mapped` stay on disk, read-only."""
+    first = version if oldest is None else oldest
     try:
         with zipfile.ZipFile(path) as archive:
             header, names = _read_header(archive, path)
             if header.kind != kind:
                 raise InputError(f"{path}: holds {header.kind!r}, not {kind!r}; is it the right file?")
-            if header.version != version:
+            if not first <= header.version <= version:
+                read = f"version {version}" if first == version else f"versions {first} to {version}"
                 raise InputError(
-                    f"{path}: {kind} version {header.version}, this program reads version {version};"
+                    f"{path}: {kind} version {header.version}, this program reads {read};"
                     f" make it again (it was made by {header.made_by})"
                 )
             return header, {

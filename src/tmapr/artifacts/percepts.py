@@ -16,9 +16,9 @@ from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
 from tmapr.exceptions import InputError
-from tmapr.types import CoordinateFrame, Fault, Percept
+from tmapr.types import CoordinateFrame, Fault, Odometry, Percept
 
-KIND, VERSION = "percepts", 1
+KIND, VERSION = "percepts", 2
 _SHORTEST = 1e-6
 _LOCAL = CoordinateFrame()
 
@@ -47,7 +47,10 @@ OWN = Origin()
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A sequence of percepts; `known` says where a true position was recorded."""
+    """A sequence of percepts; `known` says where a true position was recorded.
+
+    `headings` are those recorded beside the positions, NaN where there is none; None where there is none at all.
+    """
 
     sequence: str
     percepts: tuple[Percept, ...]
@@ -55,6 +58,7 @@ class Recording:
     known: Bool[np.ndarray, " frames"]
     frame: CoordinateFrame = _LOCAL
     origin: Origin = OWN
+    headings: Float[np.ndarray, " frames"] | None = None
 
     def __len__(self) -> int:
         return len(self.percepts)
@@ -86,9 +90,17 @@ class Recording:
             "positions": _fill_absent(positions, (count, 2)),
             "headings": _fill_absent(headings, (count,)),
             "faults": np.asarray(faults or [""] * count),
+            "motion": _fill_absent(None, (count, 2)),
+            "truth_headings": _fill_absent(None, (count,)),
         }
         _check(sequence, given)
         return _assemble(sequence, given, frame)
+
+    def with_motion(self, motion: Float[np.ndarray, "frames 2"]) -> "Recording":
+        """The recording with forward speeds in m/s and yaw rates in rad/s beside its frames; NaN: there is none."""
+        told = [Odometry.from_numbers(*row) for row in motion.tolist()]
+        pairs = zip(self.percepts, told, strict=True)
+        return replace(self, percepts=tuple(replace(percept, motion=moved) for percept, moved in pairs))
 
     def save(self, path: Path) -> None:
         """Write the cache; descriptors become float32."""
@@ -100,6 +112,8 @@ class Recording:
             "headings": np.array([np.nan if p.heading is None else p.heading for p in self.percepts]),
             "faults": np.array([p.fault.value if p.fault else "" for p in self.percepts]),
             "truth": np.where(self.known[:, None], self.truth, np.nan),
+            "motion": np.array([nothing if p.motion is None else p.motion.numbers for p in self.percepts]),
+            "truth_headings": _fill_absent(self.headings, (len(self),)),
         }
         notes = {"sequence": self.sequence, "frame": asdict(self.frame), "perception": asdict(self.origin)}
         save_arrays(path, Header(KIND, VERSION, self.origin.digest, notes), arrays)
@@ -108,7 +122,10 @@ class Recording:
     def load(cls, path: str | Path) -> "Recording":
         """Read a cache; one whose arrays do not fit together is refused."""
         path = Path(path)
-        header, arrays = load_arrays(path, KIND, VERSION)
+        header, arrays = load_arrays(path, KIND, VERSION, oldest=1)
+        if header.version == 1 and "stamps" in arrays:
+            count = arrays["stamps"].size
+            arrays |= {"motion": _fill_absent(None, (count, 2)), "truth_headings": _fill_absent(None, (count,))}
         missing = set(_LAYOUT) - set(arrays)
         if missing:
             raise InputError(f"{path}: has no array {sorted(missing)[0]!r}; make it again")
@@ -126,13 +143,15 @@ _LAYOUT = {
     "positions": ("f", 1),
     "headings": ("f", 0),
     "faults": ("U", 0),
+    "motion": ("f", 1),
+    "truth_headings": ("f", 0),
 }
 
 
 def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
     for name, (kinds, axes) in _LAYOUT.items():
         array = arrays[name]
-        odd = name in ("truth", "positions") and array.shape[1:] != (2,)
+        odd = name in ("truth", "positions", "motion") and array.shape[1:] != (2,)
         if array.dtype.kind not in kinds or array.ndim != axes + 1 or odd:
             raise InputError(f"{where}: {name} must not be {array.dtype} of shape {array.shape}")
         count = len(arrays["stamps"])
@@ -140,7 +159,7 @@ def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
             raise InputError(f"{where}: holds no frame")
         if len(array) != count:
             raise InputError(f"{where}: {name} has {len(array)} rows, stamps has {count}")
-    for name in ("truth", "positions", "headings"):
+    for name in ("truth", "positions", "headings", "motion", "truth_headings"):
         infinite = np.flatnonzero(np.isinf(arrays[name].reshape(count, -1)).any(axis=1))
         if len(infinite):
             raise InputError(f"{where}: {name}, row {infinite[0]}: {arrays[name][infinite[0]].tolist()} is infinite")
@@ -153,7 +172,8 @@ def _assemble(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFra
     """A recording from arrays that were checked."""
     faults = [Fault(name) if name else None for name in arrays["faults"].tolist()]
     descriptors = _normalise_rows(sequence, arrays["descriptors"].astype(float), faults)
-    poses, angles, truth = (arrays[name].astype(float) for name in ("positions", "headings", "truth"))
+    names = ("positions", "headings", "truth", "motion")
+    poses, angles, truth, moved = (arrays[name].astype(float) for name in names)
     percepts = tuple(
         Percept(
             stamp,
@@ -161,10 +181,13 @@ def _assemble(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFra
             None if np.isnan(poses[row]).any() else poses[row],
             None if np.isnan(angles[row]) else float(angles[row]),
             faults[row],
+            Odometry.from_numbers(*moved[row].tolist()),
         )
         for row, stamp in enumerate(arrays["stamps"].tolist())
     )
-    return Recording(sequence, percepts, truth, ~np.isnan(truth).any(axis=1), frame)
+    recorded = arrays["truth_headings"].astype(float)
+    headings = None if np.isnan(recorded).all() else recorded
+    return Recording(sequence, percepts, truth, ~np.isnan(truth).any(axis=1), frame, headings=headings)
 
 
 def _normalise_rows(

@@ -22,14 +22,15 @@ from tmapr.types import NANOSECONDS, Estimate, Reason, Recognition, Status
 HEADER = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
     "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis,"
-    "first_reference,first_x,first_y,first_similarity,first_score,constrained"
+    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence"
 )
 _COLUMNS = HEADER.split(",")
 _CANDIDATE = ("reference", "ref_x", "ref_y", "place", "similarity", "score", "support", "margin")
 _FIRST = ("first_reference", "first_x", "first_y", "first_similarity", "first_score")
-_LATER = ("nis", *_FIRST, "constrained")
+_LATER = ("nis", *_FIRST, "constrained", "reference_sequence")
 """Columns that tables of earlier versions do not have: none of their rows knew."""
 _NO_INTEGER = int(np.iinfo(np.int64).min)
+_QUOTE = '"'
 _Parsed = TypeVar("_Parsed")
 _Reader = Callable[[str], int | float]
 
@@ -70,6 +71,8 @@ class EstimateTable:
     first: "FirstCandidates"
     constrained: Column
     """1 where places narrowed the search, 0 where they did not."""
+    reference_sequences: Column
+    """The traverse that each of `references` is a frame of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ def load_estimates(path: Path) -> EstimateTable:
             scores=sheet.optional("first_score"),
         ),
         constrained=sheet.optional("constrained", _integer, _NO_INTEGER),
+        reference_sequences=sheet.optional_text("reference_sequence"),
     )
 
 
@@ -151,9 +155,13 @@ def _values(estimate: Estimate, learned: bool) -> Iterator[int | float | str | N
     else:
         yield from (first.reference, *first.position.tolist(), first.similarity, first.score)
     yield int(recognition.constrained) if estimate.recognition else None
+    yield candidate.sequence if candidate else None
 
 
 def _text(name: str, value: int | float | str | None) -> str:
+    if isinstance(value, str):
+        # Only the name of a sequence, which is that of a folder, can hold what ends a cell.
+        return f'"{value.replace(_QUOTE, 2 * _QUOTE)}"' if set(value) & {",", _QUOTE} else str(value)
     if not isinstance(value, float):
         return "" if value is None else str(value)
     # A margin is infinite where there is no match elsewhere.
@@ -204,6 +212,9 @@ class _Sheet:
 
     def optional(self, name: str, read: _Reader = _number, none: int | float = math.nan) -> Column:
         return Column(np.array(self.parse(name, read, none)), np.array(self.cells[name]) != "")
+
+    def optional_text(self, name: str) -> Column:
+        return Column(np.array(self.cells[name]), np.array(self.cells[name]) != "")
 
     def optional_pair(self, x: str, y: str) -> Column:
         first, second = self.optional(x), self.optional(y)

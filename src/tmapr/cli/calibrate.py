@@ -44,13 +44,13 @@ def calibrate(
 
     settings, folder = open_experiment(experiment, overrides or [], run)
     data = settings.data
-    if data.reference is None or not data.validation:
+    if not data.references or not data.validation:
         raise InputError("data.reference and data.validation: a calibration needs both; name the sequences")
-    if data.reference in data.validation or set(data.adapt) & set(data.validation):
+    if {*data.references, *data.adapt} & set(data.validation):
         raise InputError("data.validation: must be of other sequences than data.reference and data.adapt")
     encoding = make_encoding(settings, folder, device, quiet)
     recordings = CalibrationData(
-        encoding.recording(data.reference),
+        tuple(encoding.recording(name) for name in data.references),
         tuple(encoding.recording(name) for name in data.adapt),
         tuple(encoding.recording(name) for name in data.validation),
     )

@@ -77,19 +77,23 @@ def open_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]":
         return [Part(open_path(path))], Image()
     experiment = load_settings(Experiment, path, overrides)
     data = experiment.data
-    named = {"train": data.train, "validation": data.validation, "reference": (data.reference,)}
+    named = {"train": data.train, "validation": data.validation, "reference": data.references}
     roles: dict[str, tuple[str, ...]] = {}
     for role, names in (named | {"adapt": data.adapt, "test": data.test}).items():
-        for name in filter(None, names):
+        for name in names:
             roles[name] = (*roles.get(name, ()), role)
     if not roles:
         raise InputError(f"{path}: names no sequence; set data.reference, data.test or another role")
-    reference = open_data(data, data.reference) if data.reference else None
-    shared = reference.frame if reference else None  # as a run does: positions of another kind are refused here too
-    parts = [
-        Part(reference if reference and name == data.reference else open_data(data, name, shared), played)
-        for name, played in roles.items()
-    ]
+    # As a run does: positions of another kind than the first reference's are refused here too.
+    first = {name: open_data(data, name) for name in data.references[:1]}
+    shared = next((sequence.frame for sequence in first.values()), None)
+    opened = {name: first[name] if name in first else open_data(data, name, shared) for name in roles}
+    for name in data.references[1:]:
+        if opened[name].frame != shared:
+            raise InputError(
+                f"{name}: its positions are in {opened[name].frame}, those of {data.references[0]} in {shared}"
+            )
+    parts = [Part(opened[name], played) for name, played in roles.items()]
     return parts, experiment.perception.image
 
 

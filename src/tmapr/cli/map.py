@@ -1,4 +1,4 @@
-"""`tmapr map`: the reference traverse becomes M₀ and A₀."""
+"""`tmapr map`: the reference traverses become M₀ and A₀."""
 
 import typer
 
@@ -21,7 +21,7 @@ def map_reference(
     run: RunOption = None,
     quiet: Quiet = False,
 ) -> None:
-    """Map the reference traverse; its images are encoded first if their percepts are not there yet."""
+    """Map the reference traverses; their images are encoded first if their percepts are not there yet."""
     from tmapr.running.running import map_experiment
 
     settings, folder = open_experiment(experiment, overrides or [], run)

@@ -5,7 +5,7 @@ its image for as long as the frame itself is held: a pass takes the memory of th
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -18,11 +18,25 @@ from pydantic import Field
 
 from tmapr.config import Settings
 from tmapr.data.coordinates import LOCAL, describe, from_degrees, tangent_plane
-from tmapr.data.messages import FIX, IMAGES, POSES, Bag, Message, Place, Topic, read_fix, read_stamp
+from tmapr.data.messages import (
+    FIX,
+    IMAGES,
+    IMU,
+    POSES,
+    SPEEDS,
+    YAW_RATES,
+    Bag,
+    Message,
+    Place,
+    Topic,
+    read_fix,
+    read_stamp,
+)
+from tmapr.data.motion import NO_READINGS, Readings, refuse_absurd
 from tmapr.data.poses import MAX_BEYOND, NO_POSES, Poses, track_direction, wrap_angles
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
-from tmapr.types import NANOSECONDS, CoordinateFrame, Frame
+from tmapr.types import NANOSECONDS, CoordinateFrame, Frame, Odometry
 
 _BEYOND = round(MAX_BEYOND * NANOSECONDS)
 
@@ -34,6 +48,12 @@ class Topics(Settings):
     position: str | None = Field(
         None, description='topic of the positions; none: the only one with positions, if any; "": no positions'
     )
+    speed: str | None = Field(
+        None, description='topic of the forward speed; none: the only odometry or twist, if there is one; "": no speeds'
+    )
+    yaw_rate: str | None = Field(
+        None, description='topic of the yaw rate; none: the only IMU, else as the speed; "": no yaw rates'
+    )
 
 
 GUESSED = Topics()
@@ -42,8 +62,8 @@ GUESSED = Topics()
 def read_bag(path: Path, name: str, frame: CoordinateFrame | None = None, topics: Topics = GUESSED) -> Sequence:
     """The sequence in a bag; an image has a position where some were recorded shortly before and after it.
 
-    GPS fixes are placed in `frame`, else around the first of them, and headed along their track. A message without a
-    stamp in its header was taken when it was recorded.
+    GPS fixes are placed in `frame`, else around the first of them, and headed along their track. It has a speed and a
+    yaw rate in the same way. A message without a stamp in its header was taken when it was recorded.
     """
     bag = Bag(path)
     recorded = bag.topics()
@@ -54,7 +74,8 @@ def read_bag(path: Path, name: str, frame: CoordinateFrame | None = None, topics
     poses, placed = NO_POSES, frame or CoordinateFrame()
     if topics.position != "" and (positions := _choose(path, recorded, (*POSES, FIX), topics.position, "position")):
         poses, placed = (_read_fixes if positions.kind == FIX else _read_poses)(bag, positions, frame)
-    return Sequence(name, placed, images.count, partial(_play, bag, name, images, _Interpolation.along(poses)))
+    track, motion = _Interpolation.along(poses), _read_motion(bag, recorded, topics)
+    return Sequence(name, placed, images.count, partial(_play, bag, name, images, track, motion))
 
 
 def _choose(
@@ -72,6 +93,40 @@ def _choose(
         example = f'data.topics.{role} = "{fitting[0].name}"'
         raise InputError(f"{path}: has several topics with {role}s; choose one, as in {example}: {listed}")
     return fitting[0] if fitting else None
+
+
+def _read_motion(bag: Bag, recorded: Collection[Topic], topics: Topics) -> tuple[Readings, Readings]:
+    """Speeds and yaw rates. Of several topics none is guessed: nobody need name one to read images and positions."""
+
+    def choose(kinds: Collection[str], wanted: str | None, role: str) -> Topic | None:
+        several = sum(topic.kind in kinds for topic in recorded) > 1
+        if wanted == "" or (wanted is None and several):
+            return None
+        return _choose(bag.path, recorded, kinds, wanted, role)
+
+    speed = choose(SPEEDS, topics.speed, "speed")
+    if topics.yaw_rate is None:
+        turning = choose((IMU,), None, "yaw_rate") or speed
+    else:
+        turning = choose(YAW_RATES, topics.yaw_rate, "yaw_rate")
+    return _read_rates(bag, speed, SPEEDS, "speed"), _read_rates(bag, turning, YAW_RATES, "yaw_rate")
+
+
+def _read_rates(
+    bag: Bag, topic: Topic | None, readers: Mapping[str, Callable[[Message], float | None]], role: str
+) -> Readings:
+    if topic is None:
+        return NO_READINGS
+    way_out = f'; name another topic, or none: data.topics.{role} = ""'
+    stamps, rates = list[int](), list[float]()
+    with closing(bag.messages(topic)) as messages:
+        for where, received, message in messages:
+            rate = readers[topic.kind](message)
+            if rate is not None:
+                refuse_absurd(where, role, rate, way_out)
+                stamps.append(read_stamp(message, received))
+                rates.append(rate)
+    return Readings.sort(np.array(stamps, dtype=np.int64), np.array(rates, dtype=float))
 
 
 def _read_poses(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses, CoordinateFrame]:
@@ -150,8 +205,13 @@ def _stack_columns(poses: Poses) -> Float[np.ndarray, "poses 3"]:
     return np.column_stack([poses.positions, poses.headings])
 
 
-def _play(bag: Bag, name: str, topic: Topic, track: _Interpolation) -> Iterator[Frame]:
+def _play(
+    bag: Bag, name: str, topic: Topic, track: _Interpolation, motion: tuple[Readings, Readings]
+) -> Iterator[Frame]:
+    speed, yaw_rate = motion
     with closing(bag.messages(topic)) as messages:
         for index, (where, received, message) in enumerate(messages):
             taken = read_stamp(message, received)
-            yield Frame(name, index, taken, IMAGES[topic.kind](message, where), *track.at(taken))
+            image = IMAGES[topic.kind](message, where)
+            told = Odometry(speed.at(taken), yaw_rate.at(taken))
+            yield Frame(name, index, taken, image, *track.at(taken), motion=None if told == Odometry() else told)

@@ -1,7 +1,8 @@
 """The layouts for people's own data: one folder per traverse with PNG, TIFF or JPEG images and, whichever comes first,
 
 - `frames.csv`: a table with the columns stamp, file and, where known, x, y (metres) or lon, lat (degrees) or easting,
-  northing, zone (UTM, such as 52N) and heading (radians, 0 = East, counter-clockwise). Other columns are left aside.
+  northing, zone (UTM, such as 52N), heading (radians, 0 = East, counter-clockwise), speed (forward, m/s) and yaw_rate
+  (rad/s, positive to the left). Other columns are left aside.
 - names `@easting@northing@…`, as in place recognition data sets: positions in UTM, or in a local frame without a zone.
 - one trajectory, `*.tum`, `trajectory.txt` or `poses.txt`: TUM, or KITTI with a line for each image in order of names.
 - nothing: a sequence without positions.
@@ -22,6 +23,7 @@ from jaxtyping import Float, Int
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.images import write_frame
 from tmapr.data.coordinates import ENU, UTM, from_degrees, from_utm, tangent_plane, to_degrees, utm_grid
+from tmapr.data.motion import LIMITS, refuse_absurd
 from tmapr.data.names import TIMES, list_files, list_images, names_a_place, parse_places, scan
 from tmapr.data.poses import Poses, wrap_angles
 from tmapr.data.sequence import Sequence, from_files
@@ -34,7 +36,7 @@ LIST = "frames.csv"
 
 _TRAJECTORIES = ("trajectory.txt", "poses.txt")
 _PAIRS = (("x", "y"), ("lon", "lat"), ("easting", "northing"))
-_KNOWN = ("stamp", "file", *(name for pair in _PAIRS for name in pair), "zone", "heading")
+_KNOWN = ("stamp", "file", *(name for pair in _PAIRS for name in pair), "zone", "heading", *LIMITS)
 _MEANT = {
     "timestamp": "stamp", "time": "stamp", "stamp_ns": "stamp", "filename": "file", "image": "file", "path": "file",
     "long": "lon", "lng": "lon", "longitude": "lon", "latitude": "lat", "yaw": "heading", "theta": "heading",
@@ -67,6 +69,7 @@ def write_folder(directory: Path, sequence: Sequence, watch: Watch = iter) -> No
     if not len(sequence):
         raise InputError(f"{sequence.name}: holds no frame")
     stamps, poses = np.zeros(len(sequence), np.int64), np.full((len(sequence), 3), np.nan)
+    motion = np.full((len(sequence), 2), np.nan)
     files = [f"images/{row:06d}.png" for row in range(len(sequence))]
     depths: list[int] = []
     for row, frame in zip(watch(range(len(sequence))), sequence, strict=True):
@@ -79,7 +82,9 @@ def write_folder(directory: Path, sequence: Sequence, watch: Watch = iter) -> No
         stamps[row] = frame.stamp
         poses[row, :2] = np.nan if frame.position is None else frame.position
         poses[row, 2] = np.nan if frame.heading is None else frame.heading
+        motion[row] = np.nan if frame.motion is None else frame.motion.numbers
     columns = [("stamp", *format_stamps(stamps)), ("file", *files), *_format_poses(poses, sequence.frame)]
+    columns += _format_columns(tuple(LIMITS), motion)
     write_text(directory / LIST, "".join(f"{','.join(cells)}\n" for cells in zip(*columns, strict=True)))
 
 
@@ -92,10 +97,15 @@ def _format_poses(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) 
         names, values = ("lon", "lat", "heading"), np.column_stack([lon.round(12), lat.round(12), poses[:, 2]])
     if frame.kind == UTM:
         names, values = ("easting", "northing", "heading"), poses + np.array([*frame.origin, 0.0])
+    said = _format_columns(names, values)
+    return [*said, ("zone", *[str(frame.zone)] * len(poses))] if frame.kind == UTM and said else said
+
+
+def _format_columns(names: tuple[str, ...], values: Float[np.ndarray, "frames n"]) -> list[tuple[str, ...]]:
+    """A name and its cells, empty for NaN, of each column that says anything."""
     columns = zip(names, values.T.tolist(), strict=True)
     cells = [(name, ["" if np.isnan(value) else repr(value) for value in column]) for name, column in columns]
-    said = [(name, *column) for name, column in cells if any(column)]
-    return [*said, ("zone", *[str(frame.zone)] * len(poses))] if frame.kind == UTM and said else said
+    return [(name, *column) for name, column in cells if any(column)]
 
 
 def _read_list(name: str, table: TextTable, frame: CoordinateFrame | None) -> Sequence:
@@ -104,7 +114,8 @@ def _read_list(name: str, table: TextTable, frame: CoordinateFrame | None) -> Se
     _refuse_columns(table)
     stamps = parse_stamps(table.columns["stamp"], table.where)
     positions, placed = _read_positions(table, frame)
-    return from_files(name, placed, _find_files(table), Poses(stamps, positions, _read_headings(table)))
+    poses = Poses(stamps, positions, _read_headings(table))
+    return from_files(name, placed, _find_files(table), poses, _read_motion(table))
 
 
 def _refuse_columns(table: TextTable) -> None:
@@ -171,6 +182,16 @@ def _read_headings(table: TextTable) -> Float[np.ndarray, " rows"]:
     for row in np.flatnonzero(np.abs(headings) > _MAX_HEADING).tolist():
         raise InputError(f"{table.where(row)}: heading is {headings[row]:g}; it must be in radians, 0 = East")
     return np.where(np.abs(headings) > np.pi, wrap_angles(headings), headings)
+
+
+def _read_motion(table: TextTable) -> Float[np.ndarray, "rows 2"]:
+    columns = []
+    for name in LIMITS:
+        values = table.numbers(name) if name in table.columns else np.full(len(table.lines), np.nan)
+        for row in np.flatnonzero(~np.isnan(values)).tolist():
+            refuse_absurd(table.where(row), name, values[row])
+        columns.append(values)
+    return np.column_stack(columns)
 
 
 def _read_names(

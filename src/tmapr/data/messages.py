@@ -1,4 +1,4 @@
-"""What lies in a bag: topics, their messages, and what these say of an image, a stamp or a position.
+"""What lies in a bag: topics, their messages, and what these say of an image, a stamp, a position or a motion.
 
 Everything that knows the bag library is here. A message comes with `where` it lies, for refusals. What concerns every
 image of a topic, its encoding, is refused when the message is looked at; what concerns one, when its counts are asked
@@ -217,5 +217,28 @@ POSES: Mapping[str, Callable[[Message, str], Place]] = {
     "geometry_msgs/msg/PoseWithCovarianceStamped": lambda message, where: _read_pose(message.pose.pose, where),
 }
 """By type of message: where it says that the robot is, in a frame of its own."""
+
+
+def _read_gyroscope(message: Message) -> float | None:
+    """Where there is none, its covariance begins with -1."""
+    return None if message.angular_velocity_covariance[0] == -1 else message.angular_velocity.z
+
+
+IMU = "sensor_msgs/msg/Imu"
+
+SPEEDS: Mapping[str, Callable[[Message], float | None]] = {
+    "nav_msgs/msg/Odometry": lambda message: message.twist.twist.linear.x,
+    "geometry_msgs/msg/TwistStamped": lambda message: message.twist.linear.x,
+    "geometry_msgs/msg/TwistWithCovarianceStamped": lambda message: message.twist.twist.linear.x,
+}
+"""By type of message: how fast the robot moves forward, in m/s; its x is forward and its z up, as REP 103 has them."""
+
+YAW_RATES: Mapping[str, Callable[[Message], float | None]] = {
+    "nav_msgs/msg/Odometry": lambda message: message.twist.twist.angular.z,
+    "geometry_msgs/msg/TwistStamped": lambda message: message.twist.angular.z,
+    "geometry_msgs/msg/TwistWithCovarianceStamped": lambda message: message.twist.twist.angular.z,
+    IMU: _read_gyroscope,
+}
+"""By type of message: how fast it turns to the left, in rad/s."""
 
 FIX = "sensor_msgs/msg/NavSatFix"

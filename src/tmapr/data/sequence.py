@@ -16,7 +16,7 @@ from jaxtyping import Float, Int, Shaped
 
 from tmapr.artifacts.images import Counts, read_image
 from tmapr.data.poses import Poses
-from tmapr.types import CoordinateFrame, Frame
+from tmapr.types import CoordinateFrame, Frame, Odometry
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +55,31 @@ def from_arrays(
     positions: Float[np.ndarray, "frames 2"],
     headings: Float[np.ndarray, " frames"],
     files: abc.Sequence[Path] | None = None,
+    motion: Float[np.ndarray, "frames 2"] | None = None,
 ) -> Sequence:
-    """The sequence whose image number i is `image(i)`; NaN in a position or a heading means that there is none."""
+    """The sequence whose image number i is `image(i)`; `motion` has speeds and yaw rates. NaN: there is none."""
 
     def start() -> Iterator[Frame]:
         for row, stamp in enumerate(stamps.tolist()):
             position = None if np.isnan(positions[row]).any() else positions[row]
             heading = None if np.isnan(headings[row]) else float(headings[row])
-            yield Frame(name, row, stamp, partial(image, row), position, heading, files[row] if files else None)
+            moved = None if motion is None else Odometry.from_numbers(*motion[row].tolist())
+            file = files[row] if files else None
+            yield Frame(name, row, stamp, partial(image, row), position, heading, file, moved)
 
     return Sequence(name, frame, len(stamps), start)
 
 
-def from_files(name: str, frame: CoordinateFrame, files: abc.Sequence[Path], poses: Poses) -> Sequence:
-    """The sequence of image files, each taken at the stamp and the pose of the same row."""
+def from_files(
+    name: str,
+    frame: CoordinateFrame,
+    files: abc.Sequence[Path],
+    poses: Poses,
+    motion: Float[np.ndarray, "frames 2"] | None = None,
+) -> Sequence:
+    """The sequence of image files, each taken at the stamp, the pose and the motion of the same row."""
     image = partial(_read_image, files)
-    return from_arrays(name, frame, poses.stamps, image, poses.positions, poses.headings, files)
+    return from_arrays(name, frame, poses.stamps, image, poses.positions, poses.headings, files, motion)
 
 
 def _read_image(files: abc.Sequence[Path], row: int) -> Counts:

@@ -1,13 +1,13 @@
 """How far the estimates are from the truth, how honest their covariance is, and how often they jump.
 
-The truth of a heading is the direction in which the true positions move: recordings keep no other. A camera that looks
+The truth of a heading is the direction in which the true positions move: every recording has it. A camera that looks
 elsewhere than ahead, or a vehicle that reverses, differs from it without being wrong.
 
 Frames without an estimate are left out by the caller: every array here holds one row per frame that has one.
 """
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Int64, Shaped
 
 from tmapr.artifacts.documents.runs import Consistency, ErrorSummary, HeadingSummary, InnovationSummary, Timing
 from tmapr.data.poses import track_direction, wrap_angles
@@ -79,10 +79,16 @@ def true_headings(truth: Float[np.ndarray, "n 2"], known: Bool[np.ndarray, " n"]
     return headings
 
 
-def reference_speed(stamps: Int64[np.ndarray, " n"], positions: Float[np.ndarray, "n 2"]) -> float:
-    """99th percentile of the speed between consecutive frames; the maximum would be one bad fix."""
+def reference_speed(
+    stamps: Int64[np.ndarray, " n"],
+    positions: Float[np.ndarray, "n 2"],
+    sequences: Shaped[np.ndarray, " n"] | None = None,
+) -> float:
+    """99th percentile of the speed between consecutive frames of a sequence; the maximum would be one bad fix."""
     seconds = np.diff(stamps) / NANOSECONDS
     advancing = seconds > 0
+    if sequences is not None:
+        advancing &= sequences[1:] == sequences[:-1]
     if not advancing.any():
         raise InputError(
             f"the reference has {len(stamps)} frames and time never advances between them;"

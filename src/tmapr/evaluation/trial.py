@@ -49,9 +49,9 @@ class Trial:
 
     @cached_property
     def mapped_speed(self) -> float:
-        """The speed of the traverse that was mapped, whose frames the memory keeps sorted by place."""
-        order = np.argsort(self.memory.frames)
-        return reference_speed(self.memory.stamps[order], self.memory.positions[order])
+        """The speed of the traverses that were mapped, whose frames the memory keeps sorted by place."""
+        memory, order = self.memory, self.memory.order
+        return reference_speed(memory.stamps[order], memory.positions[order], memory.sequences[order])
 
     @cached_property
     def queries(self) -> Queries:

@@ -62,7 +62,7 @@ def load_benchmark(
     if not folder.map.exists():
         raise InputError(f"{path}: holds no map.npz, so it is no run folder; make one with `tmapr map EXPERIMENT`")
     settings = load_settings(Experiment, folder.experiment, overrides).with_head(folder)
-    environment = Map.load(folder.map, settings.system)
+    environment = Map.load(folder.map, settings.system, settings.data.references)
     settings.perception.refuse_others(str(folder.map), environment.origin)
     timed = open_timed_perceiver(settings.perception, device, precision)
     if folder.state.exists():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import count, cycle
 
 import numpy as np
-from jaxtyping import Float, UInt16
+from jaxtyping import Float, Int, UInt16
 
 from tmapr.artifacts.images import Counts
 from tmapr.artifacts.percepts import Recording
@@ -64,16 +64,25 @@ def invent_map(system: System, references: int, width: int) -> Map:
 
 
 def revisit(memory: Memory) -> Iterator[Visit]:
-    """The reference drive again, lap after lap; every descriptor and every pose has noise of its own."""
+    """The reference drives again, lap after lap; every descriptor and every pose has noise of its own."""
     rng = np.random.default_rng(2)
-    order, width = np.argsort(memory.frames), memory.descriptors.shape[1]
-    lap = int(memory.stamps.max() - memory.stamps.min()) + NANOSECONDS
+    order, width, stamps = memory.order, memory.descriptors.shape[1], _line_up(memory)
+    lap = int(stamps.max() - stamps.min()) + NANOSECONDS
     for visit in count():
         row = order[visit % len(order)]
         noisy = memory.descriptors[row] + 0.2 / np.sqrt(width) * rng.normal(size=width)
-        stamp = int(memory.stamps[row]) + (1 + visit // len(order)) * lap
+        stamp = int(stamps[visit % len(order)]) + (1 + visit // len(order)) * lap
         pose = memory.positions[row] + 2.0 * rng.normal(size=2)
         yield Percept(stamp, noisy / np.linalg.norm(noisy), pose, 0.0), memory.positions[row]
+
+
+def _line_up(memory: Memory) -> Int[np.ndarray, " refs"]:
+    """Stamps in the order of the drives, each of which begins a second after the one before, whenever it was made."""
+    first, *others = (memory.stamps[rows] for rows in memory.drives())
+    lined = [first]
+    for stamps in others:
+        lined.append(stamps - stamps.min() + lined[-1].max() + NANOSECONDS)
+    return np.concatenate(lined)
 
 
 def invent_frames(stamps: Sequence[int]) -> tuple[Frame, ...]:

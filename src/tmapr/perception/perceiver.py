@@ -85,9 +85,9 @@ class Perceiver:
         pictures = [picture for picture in prepared if not isinstance(picture, Fault)]
         seen = iter(self._unpack(self._engine(np.stack(pictures)), len(pictures))) if pictures else iter(())
         return [
-            Percept(frame.stamp, np.zeros(self.dimension), fault=picture)
+            Percept(frame.stamp, np.zeros(self.dimension), fault=picture, motion=frame.motion)
             if isinstance(picture, Fault)
-            else Percept(frame.stamp, *next(seen))
+            else Percept(frame.stamp, *next(seen), motion=frame.motion)
             for frame, picture in zip(frames, prepared, strict=True)
         ]
 

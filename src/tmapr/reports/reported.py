@@ -80,9 +80,9 @@ class ReportedSequence:
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """A run: its settings, how it came about, what was found, and the traverse that it was mapped from.
+    """A run: its settings, how it came about, what was found, and the traverses that it was mapped from.
 
-    `reference` is that traverse as it was driven, `memory` what the map keeps of it, sorted by place.
+    `references` are those as they were driven, `memory` what the map keeps of them, sorted by place.
     """
 
     folder: RunFolder
@@ -90,7 +90,7 @@ class ReportedRun:
     provenance: Provenance
     errors: Errors
     memory: Memory
-    reference: TimedPath
+    references: tuple[TimedPath, ...]
     sequences: tuple[ReportedSequence, ...]
 
     @classmethod
@@ -98,11 +98,10 @@ class ReportedRun:
         """Read a run folder; nothing is written there."""
         run = FinishedRun.load(RunFolder(path))
         errors, memory = read_errors(run), run.environment.memory
-        order = np.argsort(memory.frames)
-        reference = TimedPath(_seconds(memory.stamps[order]), memory.positions[order])
+        references = tuple(TimedPath(_seconds(memory.stamps[rows]), memory.positions[rows]) for rows in memory.drives())
         fit = FITS.get(errors.alignment)
         sequences = tuple(_report_sequence(run.trial(name), name, errors.test[name], fit) for name in errors.test)
-        return cls(run.folder, run.experiment, run.provenance, errors, memory, reference, sequences)
+        return cls(run.folder, run.experiment, run.provenance, errors, memory, references, sequences)
 
 
 def label_runs(runs: Sequence[ReportedRun]) -> list[str]:

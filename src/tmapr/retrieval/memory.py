@@ -1,4 +1,4 @@
-"""M₀: the reference traverse's descriptors, positions and places. It never changes after mapping.
+"""M₀: descriptors, positions, headings and places of the reference traverses. It never changes after mapping.
 
 References are sorted by place, so that a search in a few places reads a few contiguous slices instead of
 gathering rows (18 × slower, measured). Descriptors are float32, as on disk, and may be memory-mapped: a
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float, Float32, Int, Shaped
 
 from tmapr.artifacts.arrays import Arrays
 
@@ -19,13 +19,20 @@ MAPPED = frozenset({"memory.descriptors"})
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Rows in the order of `places`; `frames` says which frame of the reference traverse each row was."""
+    """Rows in the order of `places`; `frames` and `sequences` say which frame of which traverse each row was.
+
+    `order` has the rows as they were driven, one traverse after the other: neighbours in it may be of two. A heading is
+    NaN where nobody knows it.
+    """
 
     descriptors: Float32[np.ndarray, "refs dim"]
     positions: Float[np.ndarray, "refs 2"]
     places: Int[np.ndarray, " refs"]
     frames: Int[np.ndarray, " refs"]
     stamps: Int[np.ndarray, " refs"]
+    sequences: Shaped[np.ndarray, " refs"]
+    headings: Float[np.ndarray, " refs"]
+    order: Int[np.ndarray, " refs"]
     offsets: Int[np.ndarray, " bounds"]
     probes: Int[np.ndarray, " probes"]
     probe_descriptors: Float32[np.ndarray, "probes dim"]
@@ -49,12 +56,26 @@ class Memory:
         return np.concatenate(parts).astype(float) if parts else np.zeros(0)
 
     def background(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " probes"]:
-        """Cosine with a fixed, evenly spread sample of the traverse: what a wrong reference looks like."""
+        """Cosine with a fixed, evenly spread sample of the traverses: what a wrong reference looks like."""
         return (self.probe_descriptors @ descriptor.astype(np.float32)).astype(float)
+
+    def drives(self) -> list[Int[np.ndarray, " rows"]]:
+        """The rows of each traverse in the order they were driven."""
+        names = self.sequences[self.order]
+        return np.split(self.order, np.flatnonzero(names[1:] != names[:-1]) + 1)
+
+    def find(self, frame: int, position: Float[np.ndarray, "2"]) -> int:
+        """The row of a reference that is known by its frame and its place: two traverses share only the numbers."""
+        rows = np.flatnonzero(self.frames == frame)
+        return int(rows[np.hypot(*(self.positions[rows] - position).T).argmin()])
+
+    def describe(self, row: int) -> str:
+        """A reference in words."""
+        return f"frame {self.frames[row]} of {self.sequences[row]}"
 
     @property
     def place_count(self) -> int:
-        """How many places the traverse entered; later ones have no references."""
+        """How many places the traverses entered; later ones have no references."""
         return len(self.offsets) - 1
 
     def _slices(self, places: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -70,6 +91,8 @@ class Memory:
             "places": self.places,
             "frames": self.frames,
             "stamps": self.stamps,
+            "sequences": self.sequences,
+            "headings": self.headings,
         }
 
     @classmethod
@@ -78,21 +101,24 @@ class Memory:
         descriptors, positions, places = arrays["descriptors"], arrays["positions"], arrays["places"]
         bounds = np.searchsorted(places, np.arange(int(places.max(initial=-1)) + 2))
         # Evenly spread along the drive, not along the places, which were numbered in order of appearance.
-        chosen = np.argsort(arrays["frames"])[np.linspace(0, len(places) - 1, min(probes, len(places))).astype(int)]
+        order = np.lexsort((arrays["frames"], arrays["sequences"]))
+        chosen = order[np.linspace(0, len(places) - 1, min(probes, len(places))).astype(int)]
         memory = cls(
             descriptors,
             positions,
             places,
             arrays["frames"],
             arrays["stamps"],
+            arrays["sequences"],
+            arrays["headings"],
+            order,
             bounds,
             chosen,
             np.array(descriptors[chosen]),
         )
-        for array in (positions, places, memory.frames, memory.stamps, bounds, chosen, memory.probe_descriptors):
-            array.flags.writeable = False
-        if descriptors.flags.writeable:
-            descriptors.flags.writeable = False
+        for array in (*memory.arrays().values(), order, bounds, chosen, memory.probe_descriptors):
+            if array.flags.writeable:
+                array.flags.writeable = False
         return memory
 
 
@@ -103,9 +129,13 @@ def remember(
     stamps: Int[np.ndarray, " refs"],
     *,
     frames: Int[np.ndarray, " refs"],
+    sequences: Shaped[np.ndarray, " refs"] | None = None,
+    headings: Float[np.ndarray, " refs"] | None = None,
     probes: int,
 ) -> Memory:
-    """Build M₀ from the frames of a traverse in the order they were driven."""
+    """Build M₀ from the frames of traverses in the order they were driven; without `sequences`, of an unnamed one."""
+    names = np.full(len(frames), "") if sequences is None else sequences
+    directions = np.full(len(frames), np.nan) if headings is None else headings
     order = np.argsort(places, kind="stable")
     arrays = {
         "descriptors": descriptors[order].astype(np.float32),
@@ -113,5 +143,7 @@ def remember(
         "places": places[order].astype(np.int64),
         "frames": frames[order].astype(np.int64),
         "stamps": stamps[order].astype(np.int64),
+        "sequences": names[order],
+        "headings": directions[order].astype(float),
     }
     return Memory.from_arrays(arrays, probes)

@@ -106,6 +106,8 @@ class Retrieval(Settings):
             score=float(matches.scores[at]),
             support=float(near.mean()),
             margin=float(matches.scores[at] - rival),
+            sequence=str(memory.sequences[row]),
+            heading=None if np.isnan(memory.headings[row]) else float(memory.headings[row]),
         )
 
     def _near(self, positions: Float[np.ndarray, "n 2"], position: Float[np.ndarray, "2"]) -> Bool[np.ndarray, " n"]:

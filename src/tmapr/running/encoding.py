@@ -36,12 +36,13 @@ class Encoding:
 
     def _encode(self, name: str) -> Recording:
         data = self._experiment.data
-        sequence = open_data(data, name, None if name == data.reference else self._frame)
-        truth = np.full((len(sequence), 2), np.nan)
+        sequence = open_data(data, name, None if name in data.references[:1] else self._frame)
+        truth, headings = np.full((len(sequence), 2), np.nan), np.full(len(sequence), np.nan)
 
         def note_truth() -> Iterator[Frame]:
             for row, frame in enumerate(sequence):
                 truth[row] = np.nan if frame.position is None else frame.position
+                headings[row] = np.nan if frame.heading is None else frame.heading
                 yield frame
 
         percepts = self._perceiver.with_inspection(Detector().inspect).stream(note_truth())
@@ -49,16 +50,16 @@ class Encoding:
         if all(percept.fault for percept in seen):
             _refuse(sequence, [percept.fault for percept in seen if percept.fault])
         known = ~np.isnan(truth).any(axis=1)
-        return Recording(name, seen, truth, known, sequence.frame, self._experiment.perception.origin)
+        return Recording(name, seen, truth, known, sequence.frame, self._experiment.perception.origin, headings)
 
     @cached_property
     def _frame(self) -> CoordinateFrame | None:
-        """What the map's positions are relative to: all others are placed in the same frame."""
-        reference = self._experiment.data.reference
-        if reference is None:
+        """What the map's positions are relative to, those of its first traverse: all others are placed there too."""
+        data = self._experiment.data
+        if not data.references:
             return None
-        path = self._folder.percepts(reference)
-        return (Recording.load(path) if path.exists() else open_data(self._experiment.data, reference)).frame
+        path = self._folder.percepts(data.references[0])
+        return (Recording.load(path) if path.exists() else open_data(data, data.references[0])).frame
 
     @cached_property
     def _perceiver(self) -> Perceiver:

@@ -27,12 +27,13 @@ from tmapr.types import Percept, Watch
 def map_experiment(
     experiment: Experiment, folder: RunFolder, watch: Watch = iter, encoding: Encoding | None = None
 ) -> Map:
-    """Map the reference traverse and write map.npz."""
+    """Map the reference traverses and write map.npz."""
     encoding = encoding or Encoding(experiment, folder)
-    if experiment.data.reference is None:
+    if not experiment.data.references:
         raise InputError("data.reference is not set; name the traverse to be mapped")
-    reference = encoding.recording(experiment.data.reference)
-    environment = make_map(experiment.system, reference, watch)
+    # By the names that the experiment has for them: percepts of one's own may tell others.
+    references = [replace(encoding.recording(name), sequence=name) for name in experiment.data.references]
+    environment = make_map(experiment.system, *references, watch=watch)
     environment.save(folder.map)
     write_text(folder.experiment, dump_toml(experiment))
     return environment
@@ -46,7 +47,7 @@ def run_experiment(
     if not experiment.data.test:
         raise InputError("data.test is empty; name the sequences to localize")
     system = experiment.system
-    environment = Map.load(folder.map, system)
+    environment = Map.load(folder.map, system, experiment.data.references)
     experiment.perception.refuse_others(str(folder.map), environment.origin)
     adaptation = [_load_matching(encoding, name, environment) for name in experiment.data.adapt]
     tests = [_load_matching(encoding, name, environment) for name in experiment.data.test]

@@ -142,6 +142,6 @@ def plan_jobs(experiment: Experiment, folder: RunFolder) -> dict[str, Job]:
 
 def _sequences(experiment: Experiment) -> list[str]:
     data = experiment.data
-    if data.reference is None:
+    if not data.references:
         raise InputError("data.reference is not set; name the traverse to be mapped")
-    return list(dict.fromkeys((data.reference, *data.adapt, *data.test)))
+    return list(dict.fromkeys((*data.references, *data.adapt, *data.test)))

@@ -146,13 +146,15 @@ def _gap(measure: Measure) -> Gap:
 
 
 def _measure_pose_head(experiment: Experiment, folder: RunFolder) -> dict[str, MappedErrors]:
-    """The pose head on the traverse that was mapped, beside the extent of the route: the diagonal of its bounds."""
-    name = str(experiment.data.reference)
-    recording = load_recording(experiment, folder, name)
-    rows = [row for row, each in enumerate(recording.percepts) if each.position is not None and recording.known[row]]
-    if not rows:
-        return {}
-    said = np.array([recording.percepts[row].position for row in rows])
-    summary = summarize_errors(position_errors(said, recording.truth[rows]))
-    extent = float(np.hypot(*np.ptp(recording.truth[recording.known], axis=0)))
-    return {name: MappedErrors(**dict(summary), extent=extent, share=summary.rmse / extent)}
+    """The pose head on the traverses that were mapped, beside the extent of each: the diagonal of its bounds."""
+    measured = {}
+    for name in experiment.data.references:
+        recording = load_recording(experiment, folder, name)
+        posed = [percept.position is not None for percept in recording.percepts]
+        rows = np.flatnonzero(posed & recording.known).tolist()
+        if rows:
+            said = np.array([recording.percepts[row].position for row in rows])
+            summary = summarize_errors(position_errors(said, recording.truth[rows]))
+            extent = float(np.hypot(*np.ptp(recording.truth[recording.known], axis=0)))
+            measured[name] = MappedErrors(**dict(summary), extent=extent, share=summary.rmse / extent)
+    return measured

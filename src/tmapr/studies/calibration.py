@@ -56,13 +56,13 @@ _CLEARLY = 0.02
 class CalibrationData:
     """Recordings of one environment; the test is not among them."""
 
-    reference: Recording
+    references: tuple[Recording, ...]
     adaptation: tuple[Recording, ...]
     validation: tuple[Recording, ...]
 
     def localizer(self, system: System) -> Localizer:
         """Mapped and adapted with these settings."""
-        localizer = build(system, make_map(system, self.reference))
+        localizer = build(system, make_map(system, *self.references))
         for recording in self.adaptation:
             adapt(localizer, recording, range(len(recording)))
         return localizer

@@ -97,7 +97,7 @@ class Contest:
 
     def __post_init__(self) -> None:
         data = self.experiment.data
-        if not data.test or data.reference is None:
+        if not data.test or not data.references:
             raise InputError("data.test and data.reference: a comparison needs both; name them")
 
     def hold(self, entries: Sequence[Entry], seeds: int, other_seeds: int) -> Comparison:
@@ -205,7 +205,7 @@ def _retrieve(recording: Recording, memory: Memory) -> Placements:
 
 
 def _middle(environment: Map) -> Float[np.ndarray, " 2"]:
-    """The one answer that is least wrong, in the square, everywhere on the reference traverse."""
+    """The one answer that is least wrong, in the square, everywhere on the reference traverses."""
     middle: Float[np.ndarray, " 2"] = environment.memory.positions.mean(axis=0)
     return middle
 

@@ -176,7 +176,7 @@ class ExampleCache:
         )
 
     def _make(self, name: str, folder: Path) -> None:
-        sequence = open_data(self._data, name, None if name == self._data.reference else self._frame)
+        sequence = open_data(self._data, name, None if name in self._data.references[:1] else self._frame)
         if sequence.frame != self._frame:
             raise InputError(
                 f"{name}: positions are in {sequence.frame}, the map's in {self._frame}; convert one of them"
@@ -224,8 +224,8 @@ class ExampleCache:
     @cached_property
     def _frame(self) -> CoordinateFrame:
         """What the map's positions are relative to: those that a network learns, and will give, are too."""
-        if self._data.reference is not None:
-            return open_data(self._data, self._data.reference).frame
+        if self._data.references:
+            return open_data(self._data, self._data.references[0]).frame
         first = open_data(self._data, self._data.train[0]).frame
         if first.origin:
             raise InputError("data.reference is not set; a network's positions are relative to the map's origin")

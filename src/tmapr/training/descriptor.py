@@ -209,8 +209,9 @@ def _prepare_experiment(experiment: Experiment) -> Experiment:
             f"data.train names one traverse, {data.train[0]!r}; a descriptor learns what two of the same streets share:"
             " name another"
         )
-    if data.reference in data.validation:
-        raise InputError(f"data.validation names the reference {data.reference!r}; every frame would match itself")
+    mapped = sorted(set(data.validation) & set(data.references))
+    if mapped:
+        raise InputError(f"data.validation names the reference {mapped[0]!r}; every frame would match itself")
     return experiment
 
 

@@ -135,14 +135,15 @@ class _Split(NamedTuple):
 def _split(experiment: Experiment, names: tuple[str, ...], load: Callable[[str], Examples]) -> _Split:
     """Which frames train and which are asked for; what has no frame of the map nearby has no right answer."""
     data, metric, share = experiment.data, experiment.metric, experiment.training.held_out
-    reference = data.reference or names[0]
-    mapped = load(reference)
+    references = data.references or names[:1]
+    mapped = join_examples([load(name) for name in references])
     train, remarks = _choose_headings(join_examples([load(name) for name in names]), metric.near)
     if data.validation:
         asked, queries = join_examples([load(name) for name in data.validation]), ", ".join(data.validation)
     else:
-        away = _nearest_distances(train.positions, mapped.positions[-max(round(share * len(mapped)), 1) :])
-        other = train.sequences != (names.index(reference) if reference in names else -1)
+        driven = load(references[0]).positions
+        away = _nearest_distances(train.positions, driven[-max(round(share * len(driven)), 1) :])
+        other = np.array([name not in references for name in names])[train.sequences]
         asked, queries = train.take((away <= metric.correct) & other), f"the last {share:.0%} of the way, held out,"
         train = train.take(away > max(metric.apart, metric.correct))
         remarks += (
@@ -152,10 +153,10 @@ def _split(experiment: Experiment, names: tuple[str, ...], load: Callable[[str],
     if not len(asked):
         role, where = ("data.validation", "") if data.validation else ("data.train", "the end of ")
         raise InputError(
-            f"{role}: no frame to watch the training on lies within {metric.correct:g} m of {where}{reference!r}; name"
-            " data.validation that comes there"
+            f"{role}: no frame to watch the training on lies within {metric.correct:g} m of"
+            f" {where}{', '.join(references)!r}; name data.validation that comes there"
         )
-    return _Split(train, asked, mapped, reference, queries, remarks)
+    return _Split(train, asked, mapped, ", ".join(references), queries, remarks)
 
 
 def _nearest_distances(points: Float[np.ndarray, "n 2"], others: Float[np.ndarray, "m 2"]) -> Float[np.ndarray, " n"]:

@@ -17,7 +17,7 @@ from tmapr.reports.reported import TimedPath
 from tmapr.types import NANOSECONDS, Reason, Status
 
 NAMES = ("x", "y")
-REFERENCE = TimedPath(np.arange(FRAMES, dtype=float), TRACE)
+REFERENCES = (TimedPath(np.arange(FRAMES, dtype=float), TRACE),)
 
 
 def at(seconds):
@@ -43,7 +43,7 @@ def points_of(part):
     return np.cumsum([[float(x), float(y)] for x, y in re.findall(r"(-?[\d.]+) (-?[\d.]+)", part)], axis=0)
 
 
-@pytest.mark.parametrize("view", [draw_errors, draw_similarities, lambda drive: draw_map(drive, REFERENCE, NAMES)])
+@pytest.mark.parametrize("view", [draw_errors, draw_similarities, lambda drive: draw_map(drive, REFERENCES, NAMES)])
 def test_a_figure_is_well_formed_and_names_itself(view):
     root = drawn(view(sequence(name="a<b>&\"'")))
     assert "a<b>&\"'" in root.find("{*}title").text
@@ -72,17 +72,17 @@ def test_a_stray_estimate_does_not_shrink_the_map_and_is_counted():
     fused[5:7] = [[1e6, 1e6], [-1e6, -1e6]]
     view = MapAxes.around(TRACE, fused)
     assert view.x.high - view.x.low < 250
-    assert count_unseen(sequence(fused=everywhere(fused)), REFERENCE) == 2
+    assert count_unseen(sequence(fused=everywhere(fused)), REFERENCES) == 2
 
 
 def test_the_map_of_a_camera_that_stood_still_can_be_drawn():
     here = everywhere(np.zeros((FRAMES, 2)))
     still = sequence(truth=here, fused=here, apr=here)
-    assert marks(draw_map(still, TimedPath(REFERENCE.seconds, here.values), NAMES), "truth")
+    assert marks(draw_map(still, [TimedPath(REFERENCES[0].seconds, here.values)], NAMES), "truth")
 
 
 def test_the_fused_line_changes_its_role_with_the_status_and_has_no_hole():
-    svg = draw_map(sequence(), REFERENCE, NAMES)
+    svg = draw_map(sequence(), REFERENCES, NAMES)
     localized, lost = (points(marks(svg, role)[0]) for role in ("localized", "lost"))
     np.testing.assert_allclose(localized[-1], lost[0], atol=0.15)
 
@@ -93,7 +93,8 @@ def test_the_legend_names_only_what_is_drawn():
 
 
 @pytest.mark.parametrize(
-    ("keys", "view"), [(list_map_keys, lambda drive: draw_map(drive, REFERENCE, NAMES)), (list_error_keys, draw_errors)]
+    ("keys", "view"),
+    [(list_map_keys, lambda drive: draw_map(drive, REFERENCES, NAMES)), (list_error_keys, draw_errors)],
 )
 def test_each_key_is_the_switch_of_a_layer_with_marks(keys, view):
     misled = sequence(reasons=(Reason.ACCEPTED,) * FRAMES)
@@ -107,8 +108,8 @@ def test_each_key_is_the_switch_of_a_layer_with_marks(keys, view):
 def test_a_line_leads_from_each_frame_to_the_wrong_match_that_was_believed():
     reasons = (Reason.ACCEPTED,) * 32 + (Reason.JUMPS,) * 8
     drive = sequence(reasons=reasons)
-    view = MapAxes.of(drive, REFERENCE)
-    (mark,) = [mark for mark in marks(draw_map(drive, REFERENCE, NAMES), "wrong") if "line" in mark.get("class")]
+    view = MapAxes.of(drive, REFERENCES)
+    (mark,) = [mark for mark in marks(draw_map(drive, REFERENCES, NAMES), "wrong") if "line" in mark.get("class")]
     routes = [points_of(part) for part in mark.get("d").split("M")[1:]]
     assert len(routes) == 2
     for row, route in zip((30, 31), routes, strict=True):
@@ -126,19 +127,19 @@ def test_a_wrong_match_stands_out_in_the_error_curve():
 
 def test_sampled_frames_are_numbered_where_they_were_taken():
     drive = sequence()
-    svg = drawn(draw_map(drive, REFERENCE, NAMES, [5, 20]))
+    svg = drawn(draw_map(drive, REFERENCES, NAMES, [5, 20]))
     numbers = [text for text in svg.iter() if text.get("class") == "number"]
     assert [text.text for text in numbers] == ["1", "2"]
-    expected = MapAxes.of(drive, REFERENCE)(TRACE[[5, 20]])[:, 0]
+    expected = MapAxes.of(drive, REFERENCES)(TRACE[[5, 20]])[:, 0]
     assert [float(text.get("x")) for text in numbers] == pytest.approx(expected.tolist(), abs=0.06)
 
 
 def test_where_the_truth_is_unknown_a_frame_is_where_it_was_said_to_be():
     known = np.arange(FRAMES) != 20
     drive = sequence(truth=Column(np.where(known[:, None], TRACE, np.nan), known))
-    svg = drawn(draw_map(drive, REFERENCE, NAMES, [20]))
+    svg = drawn(draw_map(drive, REFERENCES, NAMES, [20]))
     (number,) = [text for text in svg.iter() if text.get("class") == "number"]
-    place = MapAxes.of(drive, REFERENCE)(drive.fused.values[[20]])[0]
+    place = MapAxes.of(drive, REFERENCES)(drive.fused.values[[20]])[0]
     assert (float(number.get("x")), float(number.get("y")) - 4) == pytest.approx(tuple(place), abs=0.06)
 
 
@@ -153,14 +154,14 @@ def test_without_a_pose_head_no_apr_is_drawn_or_named():
     none = Column(np.full((FRAMES, 2), np.nan), np.zeros(FRAMES, dtype=bool))
     without = sequence(apr=none)
     assert "APR" not in {key.words for key in [*list_map_keys(without), *list_error_keys(without)]}
-    for svg in (draw_map(without, REFERENCE, NAMES), draw_errors(without)):
+    for svg in (draw_map(without, REFERENCES, NAMES), draw_errors(without)):
         assert [mark.get("d") for mark in marks(svg, "apr")] == ["M0 0"]
 
 
 def test_no_line_crosses_a_silence():
     seconds = np.arange(FRAMES, dtype=float)
     seconds[20:] += 60
-    svg = draw_map(sequence(stamps=at(seconds), statuses=(Status.LOCALIZED,) * FRAMES), REFERENCE, NAMES)
+    svg = draw_map(sequence(stamps=at(seconds), statuses=(Status.LOCALIZED,) * FRAMES), REFERENCES, NAMES)
     for role in ("truth", "localized"):
         assert marks(svg, role)[-1].get("d").count("M") == 2
 
@@ -168,7 +169,7 @@ def test_no_line_crosses_a_silence():
 def test_a_status_that_begins_after_a_silence_is_not_joined_to_what_was_before():
     seconds = np.arange(FRAMES, dtype=float)
     seconds[30:] += 60
-    svg = draw_map(sequence(stamps=at(seconds)), REFERENCE, NAMES)
+    svg = draw_map(sequence(stamps=at(seconds)), REFERENCES, NAMES)
     localized, lost = (points(marks(svg, role)[-1]) for role in ("localized", "lost"))
     assert lost[0, 0] - localized[-1, 0] > 5
 
@@ -281,7 +282,7 @@ def test_a_jittery_hour_stays_small(rng):
     first = replace(drive.table.first, positions=drive.table.reference_positions)
     long = retold(drive, first=replace(first, similarities=everywhere(rng.uniform(0, 1, count))))
     sizes = [
-        len(draw_map(long, TimedPath(long.seconds, way), NAMES)),
+        len(draw_map(long, [TimedPath(long.seconds, way)], NAMES)),
         len(draw_errors(long)),
         len(draw_similarities(long)),
     ]

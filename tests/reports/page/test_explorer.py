@@ -133,7 +133,7 @@ def test_a_frame_is_shown_with_its_own_picture_and_that_of_its_match(run):
 
 def test_a_frame_lies_where_the_drawings_have_it(run):
     drive = run.sequences[0]
-    view, axis = MapAxes.of(drive, run.reference), ErrorAxes.of(drive)
+    view, axis = MapAxes.of(drive, run.references), ErrorAxes.of(drive)
     for frame in shown(render_explorer(run, drive, Album(), 9)):
         row = number_in(frame["title"])
         places = {"fused": drive.fused, "truth": drive.truth, "match": drive.table.reference_positions}

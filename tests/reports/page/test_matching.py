@@ -29,10 +29,10 @@ def test_rows_are_the_frames_with_a_usable_image(run, match):
 
 
 def test_columns_are_references_in_the_order_they_were_driven(run, match):
-    assert (np.diff(match.frames) > 0).all()
+    assert (np.diff(run.memory.frames[match.references]) > 0).all()
     row, column = 7, 11
     descriptor = run.sequences[0].trial.recording.percepts[match.rows[row]].descriptor
-    at = int(np.flatnonzero(run.memory.frames == match.frames[column])[0])
+    at = int(match.references[column])
     assert match.similarities[row, column] == pytest.approx(run.memory.similarities(descriptor)[at], abs=1e-6)
     assert match.positions[column].tolist() == run.memory.positions[at].tolist()
 
@@ -40,7 +40,8 @@ def test_columns_are_references_in_the_order_they_were_driven(run, match):
 def test_our_match_is_the_first_candidate_in_the_table(run, match):
     first = run.sequences[0].table.first
     known = match.ours.known
-    assert match.frames[match.ours.values[known]].tolist() == first.references.values[match.rows][known].tolist()
+    frames = run.memory.frames[match.references[match.ours.values[known]]]
+    assert frames.tolist() == first.references.values[match.rows][known].tolist()
     cosines = match.similarities[np.arange(len(match.rows)), match.ours.values][known]
     assert cosines == pytest.approx(first.similarities.values[match.rows][known], abs=1e-6)
 

@@ -314,4 +314,5 @@ def test_the_memory_of_the_map_comes_with_the_run(run):
 
 
 def test_the_reference_is_drawn_in_the_order_it_was_driven(run):
-    assert np.diff(run.reference.seconds).min() > 0
+    (reference,) = run.references
+    assert np.diff(reference.seconds).min() > 0

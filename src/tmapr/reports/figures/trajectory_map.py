@@ -1,4 +1,4 @@
-"""The map view: where the traverse was mapped, where the camera was, and where it was said to be.
+"""The map view: which traverses were mapped, where the camera was, and where it was said to be.
 
 Each kind of mark is a layer of its own, named by its role, so that a reader can take it away.
 """
@@ -38,9 +38,9 @@ class MapAxes:
         return positions[((positions >= low) & (positions <= high)).all(axis=1)]
 
     @classmethod
-    def of(cls, sequence: ReportedSequence, reference: TimedPath) -> "MapAxes":
+    def of(cls, sequence: ReportedSequence, references: Sequence[TimedPath]) -> "MapAxes":
         """The view of a test sequence."""
-        driven = np.vstack([sequence.truth.values[sequence.truth.known], reference.positions])
+        driven = np.vstack([sequence.truth.values[sequence.truth.known], *(path.positions for path in references)])
         return cls.around(driven, sequence.fused.values)
 
     @classmethod
@@ -64,18 +64,18 @@ class MapAxes:
 
 
 def draw_map(
-    sequence: ReportedSequence, reference: TimedPath, names: tuple[str, str], sampled: Sequence[int] = ()
+    sequence: ReportedSequence, references: Sequence[TimedPath], names: tuple[str, str], sampled: Sequence[int] = ()
 ) -> str:
-    """Reference, truth, the pose head's points, and the fused line in the colour of its status.
+    """References, truth, the pose head's points, and the fused line in the colour of its status.
 
     Beside them a line from each frame to the wrong match that was believed, the numbers of the sampled frames, and a
     marker that a script moves.
     """
     truth = TimedPath(sequence.seconds[sequence.truth.known], sequence.truth.values[sequence.truth.known])
-    view = MapAxes.of(sequence, reference)
+    view = MapAxes.of(sequence, references)
     apr = view(view.keep_inside(sequence.apr.values[sequence.apr.known]))
     marks = [
-        layer("reference", _draw_route(view, reference, "reference")),
+        layer("reference", *(_draw_route(view, path, "reference") for path in references)),
         layer("apr", dots(keep_distinct(apr), "apr faint")),
         layer("truth", _draw_route(view, truth, "truth")),
         *_draw_estimates(view, sequence),
@@ -118,10 +118,10 @@ def locate_frames(sequence: ReportedSequence) -> Float[np.ndarray, "n 2"]:
     return np.where(sequence.truth.known[:, None], sequence.truth.values, sequence.fused.values)
 
 
-def count_unseen(sequence: ReportedSequence, reference: TimedPath) -> int:
+def count_unseen(sequence: ReportedSequence, references: Sequence[TimedPath]) -> int:
     """How many fused positions lie outside the view."""
     fused = sequence.fused.values
-    return len(fused) - len(MapAxes.of(sequence, reference).keep_inside(fused))
+    return len(fused) - len(MapAxes.of(sequence, references).keep_inside(fused))
 
 
 def _draw_route(view: MapAxes, track: TimedPath, role: str) -> str:

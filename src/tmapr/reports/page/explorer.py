@@ -49,7 +49,7 @@ def render_explorer(run: ReportedRun, sequence: ReportedSequence, album: Album, 
     """The figures and the card of one sequence; the pictures of at most so many frames go into the album."""
     footage = Footage.of(run, sequence, frames)
     names = ("x", "y") if run.errors.frame.kind == "local" else ("east", "north")
-    drawn = draw_map(sequence, run.reference, names, footage.samples)
+    drawn = draw_map(sequence, run.references, names, footage.samples)
     plots = (
         render_figure(drawn, _caption_map(run, sequence, names), "map", layer_keys(list_map_keys(sequence))),
         _render_steps(len(footage.rows), sequence),
@@ -78,24 +78,24 @@ def render_data(content: object, attributes: Mapping[str, str] | None = None) ->
 
 
 def _list_frames(run: ReportedRun, sequence: ReportedSequence, footage: Footage, album: Album) -> list[ShownFrame]:
-    view, axis = MapAxes.of(sequence, run.reference), ErrorAxes.of(sequence)
+    view, axis = MapAxes.of(sequence, run.references), ErrorAxes.of(sequence)
     errors = sequence.errors(sequence.fused)
     fused, truth, match = (
         view(of.values).round(1) for of in (sequence.fused, sequence.truth, sequence.table.reference_positions)
     )
     moments, heights = axis(sequence.seconds, errors.values).round(1).T
-    wrong, reference = sequence.misled, run.experiment.data.reference
+    wrong, memory = sequence.misled, run.memory
 
     def frame(row: int, card: FrameCard) -> ShownFrame:
-        found = bool(sequence.table.references.known[row])
-        matched = int(sequence.table.references.values[row])
-        query, answer = footage.queries.found.get(row), footage.matches.found.get(matched)
+        matched = footage.matched.get(row)
+        query = footage.queries.found.get(row)
+        answer = None if matched is None else footage.matches.found.get(matched)
         return ShownFrame(
             title=f"frame {row} of {sequence.name}",
-            match_title=f"match: frame {matched} of {reference}" if found else "no match",
+            match_title="no match" if matched is None else f"match: {memory.describe(matched)}",
             fused=tuple(fused[row].tolist()),
             truth=tuple(truth[row].tolist()) if sequence.truth.known[row] else None,
-            match=tuple(match[row].tolist()) if found else None,
+            match=None if matched is None else tuple(match[row].tolist()),
             moment=float(moments[row]),
             error=float(heights[row]) if errors.known[row] else None,
             wrong=bool(wrong[row]),
@@ -140,7 +140,7 @@ def _render_samples(sequence: ReportedSequence, footage: Footage) -> str:
 
 
 def _caption_map(run: ReportedRun, sequence: ReportedSequence, names: tuple[str, str]) -> str:
-    outside, wrong = count_unseen(sequence, run.reference), int(sequence.misled.sum())
+    outside, wrong = count_unseen(sequence, run.references), int(sequence.misled.sum())
     strayed = f" {outside} fused positions lie outside the view." if outside else ""
     led = f"{wrong} accepted match{'' if wrong == 1 else 'es'}" if wrong else "no accepted match"
     return (

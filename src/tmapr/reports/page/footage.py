@@ -4,7 +4,7 @@ A page may come to be written where the images are not: then it says so and is a
 shown only if it has the stamp of the frame that the run was made from, since data sets are moved and recorded anew.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -17,6 +17,7 @@ from tmapr.experiment import Experiment, open_data
 from tmapr.perception.image import Image
 from tmapr.reports.drawing.pictures import PagePicture, encode_jpeg
 from tmapr.reports.reported import ReportedRun, ReportedSequence
+from tmapr.retrieval.memory import Memory
 from tmapr.types import Fault, Frame
 
 MOST_PICTURES = 600
@@ -38,9 +39,13 @@ class FramePictures:
 
 @dataclass(frozen=True, slots=True)
 class Footage:
-    """The frames of a sequence that can be pointed at, with the pictures of them and of their matches."""
+    """The frames of a sequence that can be pointed at, with the pictures of them and of their matches.
+
+    `matched` has the row in the map's memory that a frame was judged by; pictures of matches are by that row.
+    """
 
     rows: Int[np.ndarray, " shown"]
+    matched: Mapping[int, int]
     queries: FramePictures
     matches: FramePictures
 
@@ -60,14 +65,14 @@ class Footage:
     def of(cls, run: ReportedRun, sequence: ReportedSequence, frames: int) -> "Footage":
         """At most so many frames, and at most as many pictures of matches."""
         rows = choose_rows(sequence.misled, frames)
-        matched = sequence.table.references.values[rows][sequence.table.references.known[rows]]
-        taken = dict(zip(run.memory.frames.tolist(), run.memory.stamps.tolist(), strict=True))
+        judged, places = sequence.table.references, sequence.table.reference_positions.values
+        matched = {
+            row: run.memory.find(int(judged.values[row]), places[row]) for row in rows.tolist() if judged.known[row]
+        }
         queries = read_pictures(
             run.experiment, sequence.name, {row: int(sequence.table.stamps[row]) for row in rows.tolist()}
         )
-        reference = str(run.experiment.data.reference)
-        matches = read_pictures(run.experiment, reference, {frame: taken[frame] for frame in matched.tolist()})
-        return cls(rows, queries, matches)
+        return cls(rows, matched, queries, read_references(run, matched.values()))
 
 
 class Album:
@@ -107,6 +112,17 @@ def read_pictures(
     return FramePictures(found, None if found else f"images of {name} {at} cannot be read")
 
 
+def read_references(run: ReportedRun, rows: Iterable[int], box: tuple[int, int] = THUMBNAIL) -> FramePictures:
+    """Pictures of references by their rows in the map's memory; each traverse is gone through once."""
+    memory, found, absent = run.memory, dict[int, PagePicture](), list[str]()
+    for name, wanted in _group_by_traverse(memory, rows).items():
+        stamps = {int(memory.frames[row]): int(memory.stamps[row]) for row in wanted}
+        pictures = read_pictures(run.experiment, name, stamps, box)
+        found |= {row: pictures.found[frame] for row in wanted if (frame := int(memory.frames[row])) in pictures.found}
+        absent += [pictures.absent] if pictures.absent else []
+    return FramePictures(found, "; ".join(absent) or None)
+
+
 def choose_rows(wrong: Bool[np.ndarray, " n"], most: int) -> Int[np.ndarray, " shown"]:
     """Rows to show: evenly spread over all, but wrong matches first, up to half of the room."""
     special = _spread(np.flatnonzero(wrong), most // 2)
@@ -117,6 +133,13 @@ def choose_rows(wrong: Bool[np.ndarray, " n"], most: int) -> Int[np.ndarray, " s
 def share_frames(sequences: int) -> int:
     """How many frames of each sequence of a page can be shown, each with its match."""
     return max(1, MOST_PICTURES // (2 * max(1, sequences)))
+
+
+def _group_by_traverse(memory: Memory, rows: Iterable[int]) -> dict[str, list[int]]:
+    groups: dict[str, list[int]] = {}
+    for row in sorted(set(rows)):
+        groups.setdefault(str(memory.sequences[row]), []).append(row)
+    return groups
 
 
 def _spread(rows: Int[np.ndarray, " n"], most: int) -> Int[np.ndarray, " kept"]:

@@ -19,7 +19,7 @@ _MOST = 1500
 
 @dataclass(frozen=True)
 class Matching:
-    """Rows are queries with a usable image, columns the references in the order of their frames."""
+    """Rows are queries with a usable image, columns the references in the order they were driven."""
 
     run: ReportedRun
     sequence: ReportedSequence
@@ -40,17 +40,12 @@ class Matching:
     def similarities(self) -> Float[np.ndarray, "queries refs"]:
         """Cosine of every query with every reference."""
         descriptors = np.stack([self.sequence.trial.recording.percepts[row].descriptor for row in self.rows.tolist()])
-        return descriptors.astype(np.float32) @ self.run.memory.descriptors[self._order].T
+        return descriptors.astype(np.float32) @ self.run.memory.descriptors[self.references].T
 
     @cached_property
     def positions(self) -> Float[np.ndarray, "refs 2"]:
         """Where the references were taken."""
-        return self.run.memory.positions[self._order]
-
-    @cached_property
-    def frames(self) -> Int[np.ndarray, " refs"]:
-        """Which frame of the traverse each reference is."""
-        return self.run.memory.frames[self._order]
+        return self.run.memory.positions[self.references]
 
     @cached_property
     def truth(self) -> Column:
@@ -60,9 +55,13 @@ class Matching:
     @cached_property
     def ours(self) -> Column:
         """The reference that the system ranks first for each query, as a column."""
-        first = self.sequence.table.first.references
-        values, known = first.values[self.rows], first.known[self.rows]
-        return Column(np.where(known, np.searchsorted(self.frames, np.where(known, values, 0)), 0), known)
+        first, columns = self.sequence.table.first, np.argsort(self.references)
+        frames, known = first.references.values[self.rows], first.references.known[self.rows]
+        found = np.zeros(len(self.rows), dtype=np.int64)
+        for query in np.flatnonzero(known).tolist():
+            place = first.positions.values[self.rows[query]]
+            found[query] = columns[self.run.memory.find(int(frames[query]), place)]
+        return Column(found, known)
 
     @cached_property
     def disagreements(self) -> Disagreements:
@@ -104,6 +103,7 @@ class Matching:
             for name, (columns, values, found) in answers.items()
         }
 
-    @cached_property
-    def _order(self) -> Int[np.ndarray, " refs"]:
-        return np.argsort(self.run.memory.frames)
+    @property
+    def references(self) -> Int[np.ndarray, " refs"]:
+        """The row of each column in the map's memory."""
+        return self.run.memory.order

@@ -86,7 +86,7 @@ def _list_facts(run: ReportedRun) -> dict[str, str]:
     return {
         "run": str(run.folder.path),
         "data": f"{data.root} ({data.layout})",
-        "reference": str(data.reference),
+        "reference": ", ".join(data.references),
         "adapted to": ", ".join(data.adapt) or "nothing",
         "tested on": ", ".join(data.test),
         "labels while testing": errors.labels,

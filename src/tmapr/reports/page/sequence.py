@@ -21,7 +21,7 @@ from tmapr.reports.figures.responses import encode_tokens, render_responses
 from tmapr.reports.figures.similarity_matrix import draw_similarity_matrix
 from tmapr.reports.figures.verdicts import draw_reasons, draw_similarities
 from tmapr.reports.page.explorer import render_explorer, render_figure
-from tmapr.reports.page.footage import Album, FramePictures, read_pictures
+from tmapr.reports.page.footage import Album, FramePictures, read_pictures, read_references
 from tmapr.reports.page.matching import Matching
 from tmapr.reports.reported import ReportedRun, ReportedSequence, TimedPath
 from tmapr.reports.tables.errors import (
@@ -91,7 +91,7 @@ def render_matches(match: Matching) -> str:
     shown = render_gallery(
         match.disagreements,
         lambda row: queries.found.get(int(match.rows[row])),
-        lambda column: references.found.get(int(match.frames[column])),
+        lambda column: references.found.get(int(match.references[column])),
     )
     return shown + "".join(_render_responses(match, typical, queries, references))
 
@@ -114,7 +114,7 @@ def _render_responses(
         yield element("p", {"class": "note"}, "No feature responses: they need torch, pip install 'tmapr[train]'.")
         return
     for row, shot, values in zip(seen, shots, tokens.values, strict=True):
-        answer = references.found.get(int(match.frames[match.ours.values[row]]))
+        answer = references.found.get(int(match.references[match.ours.values[row]]))
         caption = f"Feature responses on frame {match.rows[row]}: query, edges, norms of the encoder's tokens, match."
         yield render_responses(shot, values, tokens.grid, answer, caption)
 
@@ -122,8 +122,10 @@ def _render_responses(
 def _choose_typical(match: Matching) -> list[int]:
     """A few queries whose first match was accepted, spread over the sequence."""
     table = match.sequence.table
-    accepted = match.sequence.accepted & (table.references.values == table.first.references.values)
-    rows = np.flatnonzero(accepted[match.rows] & match.ours.known)
+    same = (table.references.values == table.first.references.values) & (
+        table.reference_positions.values == table.first.positions.values
+    ).all(axis=1)
+    rows = np.flatnonzero((match.sequence.accepted & same)[match.rows] & match.ours.known)
     places = (np.arange(_RESPONSES) + 0.5) / _RESPONSES * len(rows)
     return list(dict.fromkeys(rows[places.astype(int)].tolist())) if len(rows) else []
 
@@ -131,10 +133,8 @@ def _choose_typical(match: Matching) -> list[int]:
 def _read_both(match: Matching, rows: set[int], columns: set[int]) -> tuple[FramePictures, FramePictures]:
     run, sequence = match.run, match.sequence
     wanted = {int(match.rows[row]): int(sequence.table.stamps[match.rows[row]]) for row in rows}
-    taken = dict(zip(run.memory.frames.tolist(), run.memory.stamps.tolist(), strict=True))
-    frames = {int(match.frames[column]): taken[int(match.frames[column])] for column in columns}
     queries = read_pictures(run.experiment, sequence.name, wanted, _BOX)
-    return queries, read_pictures(run.experiment, str(run.experiment.data.reference), frames, _BOX)
+    return queries, read_references(run, (int(match.references[column]) for column in columns), _BOX)
 
 
 def _step_path(sequence: ReportedSequence, name: str, column: Column) -> SteppedPath:

@@ -163,7 +163,7 @@ def describe_data(run: ReportedRun) -> str:
     """Where a run's data came from and which sequence played which role."""
     data = run.experiment.data
     adapted = f"adapted to {', '.join(data.adapt)}" if data.adapt else "not adapted"
-    return f"data {data.root} ({data.layout}); mapped from {data.reference}; {adapted}"
+    return f"data {data.root} ({data.layout}); mapped from {', '.join(data.references)}; {adapted}"
 
 
 def name_alignment(alignment: str) -> str:
