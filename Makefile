@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real worlds table study calibrated lint clean
+.PHONY: demo test test-long bench real worlds table study calibrated styles sabotage lint clean
 
 demo: $(READY)
 	$(BIN)/tmapr demo --out runs/demo
@@ -74,6 +74,14 @@ calibrated: $(patsubst %,data/night-%-11/experiment.toml,city valley)
 	  $$calibrate --out $$to/$$family/apr+capf.toml --set retrieval.mode=off && \
 	  $$calibrate --out $$to/$$family/global+capf.toml --set retrieval.mode=global --set fusion.apr=false && \
 	  $$calibrate --out $$to/$$family/apr+global+capf.toml --set retrieval.mode=global || exit; done
+
+# Worlds in styles that nothing was chosen on, real sets, and what may happen to a robot. The rows of today's method are
+# in benchmarks/rows: without them, half an hour on two cores, and longer where pose heads are trained without a GPU.
+styles: $(READY)
+	$(BIN)/python benchmarks/styles.py
+
+sabotage: $(READY)
+	$(BIN)/python benchmarks/sabotage.py
 
 .PRECIOUS: data/night-%/experiment.toml runs/night-%/apr/best
 

@@ -1,0 +1,218 @@
+"""The proving grounds: rendered worlds that a method is judged on, how they are made ready, and the rows they leave.
+
+A world is rendered, a pose head is trained where it has one, its drives are encoded, the day is mapped and one labelled
+drive of another weather is learned, all with default settings and all kept under data/proving and runs/proving, so that
+whatever was interrupted goes on. `proving_rows` keeps what a method does there.
+
+Styles with even numbers are for choosing, odd ones for reporting, for ever.
+"""
+
+import zlib
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle
+from multiprocessing import get_context
+from pathlib import Path
+
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.run import RunFolder
+from tmapr.evaluation.decisions import Mapped
+from tmapr.experiment import Data, Experiment
+from tmapr.localizer import Localizer
+from tmapr.perception.recipes import Training
+from tmapr.running.encoding import Encoding
+from tmapr.running.progressive import RecognisedDrive, adapt, recognise_drive
+from tmapr.simulation.record import Plan, write_dataset
+from tmapr.simulation.streets import LEAST
+from tmapr.simulation.style import sample_style
+from tmapr.simulation.traverse import Course, Traverse
+from tmapr.simulation.weather import find_weather
+from tmapr.system import Map, System, build, make_map, resume
+
+HOME = Path(__file__).parents[1]
+FRAMES = 600
+ALIASED = 0.85
+
+_DAYS, _OTHERS, _NIGHTS = ("noon", "overcast", "summer-noon"), ("dusk", "rain", "dawn"), ("night", "winter-night")
+_TRAINING = Training(epochs=40, patience=10, learning_rate=1e-3, decay_every=4)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One world: how it is made, when it is driven, and whether a pose head is trained in it."""
+
+    family: str
+    style: int
+    seed: int
+    day: str
+    other: str
+    """The weather of the labelled drive that is learned."""
+    night: str
+    aliasing: float = 0.3
+    trained: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The family, with the city of copies as one of its own."""
+        return f"aliased {self.family}" if self.aliasing == ALIASED else self.family
+
+    @property
+    def name(self) -> str:
+        """Of its folders and of its rows."""
+        return f"{self.kind.replace(' ', '-')}-{self.style}"
+
+    @property
+    def traverses(self) -> list[Traverse]:
+        """All that is driven in it."""
+        drives: dict[str, tuple[str, Course]] = {
+            "day": (self.day, "lap"),
+            "other": (self.other, "lap"),
+            "night": (self.night, "lap"),
+            "away": (self.night, "detour"),
+        }
+        if self.trained:
+            drives |= {"day2": (self.day, "lap"), "wet": ("rain", "lap"), "day3": (self.day, "lap")}
+            drives |= {"turn": (self.night, "u-turn")}
+        return [
+            Traverse(name, find_weather(weather), zlib.crc32(f"{self.seed}/{name}".encode()), course, FRAMES)
+            for name, (weather, course) in drives.items()
+        ]
+
+
+def _list_grounds(first: int, count: int, seed: int) -> tuple[Ground, ...]:
+    """So many worlds of every kind in every second style from `first` on; the last of each kind has a pose head."""
+    grounds: list[Ground] = []
+    weathers = zip(cycle(_DAYS), cycle(_OTHERS), cycle(_NIGHTS), strict=False)
+    for family, aliasing in (("campus", 0.3), ("city", 0.3), ("valley", 0.3), ("city", ALIASED)):
+        start = first + 2 * count * (aliasing == ALIASED)
+        for number in range(count):
+            day, other, night = next(weathers)
+            own = seed + len(grounds)
+            grounds.append(
+                Ground(family, start + 2 * number, own, day, other, night, aliasing, trained=number == count - 1)
+            )
+    return tuple(grounds)
+
+
+REPORTING = _list_grounds(first=1, count=5, seed=401)
+CHOOSING = _list_grounds(first=2, count=3, seed=301)
+
+
+@dataclass(frozen=True)
+class ReadyGround:
+    """A world that was mapped and adapted to; its percepts are kept."""
+
+    ground: Ground
+    experiment: Experiment
+    folder: RunFolder
+
+    @property
+    def system(self) -> System:
+        """The settings, all of them defaults."""
+        return self.experiment.system
+
+    def recording(self, name: str) -> Recording:
+        """The percepts of a drive."""
+        return Encoding(self.experiment, self.folder).recording(name)
+
+    @cached_property
+    def environment(self) -> Map:
+        """The mapped day."""
+        return Map.load(self.folder.map, self.system)
+
+    @cached_property
+    def mapped(self) -> Mapped:
+        """Its references, and the streets off it that copy mapped ones."""
+        world, _ = plan_world(self.ground).build()
+        return Mapped(self.environment.memory.positions[self.environment.memory.order], world.twins)
+
+    def localizer(self) -> Localizer:
+        """As adaptation left it."""
+        return resume(self.system, self.environment, self.folder.state)
+
+    def recognise(self, name: str) -> RecognisedDrive:
+        """A drive, recognised in every usable frame."""
+        return recognise_drive(self.localizer(), self.recording(name))
+
+    def adapted_to(self, reference: Recording) -> Localizer:
+        """A localizer on another reference, after the same adaptation."""
+        localizer = build(self.system, make_map(self.system, reference))
+        other = self.recording("other")
+        adapt(localizer, other, range(len(other)))
+        return localizer
+
+
+def plan_world(ground: Ground) -> Plan:
+    """What the world is made from."""
+    style = sample_style(ground.style, ground.family)
+    return Plan.model_validate(
+        {
+            "layout": "folder",
+            "family": ground.family,
+            "seed": ground.seed,
+            "aliasing": ground.aliasing,
+            "length": style.route_length(FRAMES, LEAST[ground.family]),
+            "style": ground.style,
+            "camera": style.camera,
+        }
+    )
+
+
+def make_ready(ground: Ground, home: Path = HOME) -> ReadyGround:
+    """Render, train, encode, map and adapt what is not there yet."""
+    root, folder = home / "data/proving" / ground.name, RunFolder(home / "runs/proving" / ground.name)
+    roles = Data(
+        root=str(root),
+        train=("day", "day2", "other", "wet") if ground.trained else (),
+        validation=("day3",) if ground.trained else (),
+        reference="day",
+        adapt=("other",),
+        test=("night", "away", "turn") if ground.trained else ("night", "away"),
+    )
+    experiment = Experiment(name=ground.name, data=roles, training=_TRAINING)
+    wanted = [str(roles.reference), *roles.adapt, *roles.test]
+    if not all(folder.percepts(name).exists() for name in wanted):
+        write_dataset(root, plan_world(ground), ground.traverses)
+        if ground.trained:
+            _train_pose_head(experiment, folder)
+    ready = ReadyGround(ground, experiment.with_head(folder), folder)
+    for name in wanted:
+        ready.recording(name)
+    if not folder.state.exists():
+        map_and_adapt(ready)
+    return ready
+
+
+def map_and_adapt(ready: ReadyGround) -> None:
+    """Map the day and learn the labelled drive."""
+    environment = make_map(ready.system, ready.recording("day"))
+    environment.save(ready.folder.map)
+    localizer, other = build(ready.system, environment), ready.recording("other")
+    adapt(localizer, other, range(len(other)))
+    localizer.save(ready.folder.path)
+
+
+def make_all_ready(grounds: Sequence[Ground], workers: int) -> None:
+    """Several at a time; each by one process, since two would write over each other."""
+    if not grounds:
+        return
+    with ProcessPoolExecutor(min(workers, len(grounds)), mp_context=get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(make_ready, ground) for ground in grounds]):
+            print(f"{done.result().ground.name}: ready", flush=True)
+
+
+def _train_pose_head(experiment: Experiment, folder: RunFolder) -> None:
+    from tmapr.perception.network import choose_device
+    from tmapr.training.checkpoints import Checkpoints, finished
+    from tmapr.training.fit import fit
+    from tmapr.training.plan import TrainingData, plan_training, prepare_for_training
+
+    settings, device = prepare_for_training(experiment), choose_device("auto")
+    checkpoints = Checkpoints(settings, folder, "apr")
+    if finished(checkpoints.history(), settings.training):
+        return
+    plan = plan_training(settings, "apr", TrainingData(settings, "apr", folder, device))
+    for _ in fit(plan, checkpoints, device):
+        pass

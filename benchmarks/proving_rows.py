@@ -1,0 +1,117 @@
+"""What a method does in one world: one small JSON file in benchmarks/rows/STUDY/METHOD, kept and never computed twice.
+
+Rows of worlds for choosing stay out of the repository, under runs/proving.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from proving import HOME, Ground
+from tmapr.artifacts.documents import Document
+from tmapr.artifacts.documents.decisions import Decisions
+from tmapr.config import settings_digest
+from tmapr.evaluation.decisions import Judged, Mapped, judge_decisions
+from tmapr.exceptions import InputError
+from tmapr.retrieval.memory import Memory
+from tmapr.running.progressive import RecognisedDrive
+from tmapr.system import System
+from tmapr.types import Estimate, Status
+
+ROWS, CHOOSING_ROWS = HOME / "benchmarks/rows", HOME / "runs/proving/rows"
+METHOD = "gates"
+"""The method of today, as its rows are called."""
+
+
+class Row(Document):
+    """What a method did in one world, or on one real set, by the name of the drive or of what was done to it."""
+
+    name: str
+    kind: str
+    style: int | None
+    seed: int | None
+    spacing: float
+    """Metres from reference to reference."""
+    settings: str
+    """Names the settings that it was made with."""
+    drives: dict[str, Decisions]
+    offset: dict[str, float] | None = None
+    """Metres that a drive keeps beside the mapped one, in the median."""
+
+
+def judge_drive(
+    drive: RecognisedDrive, estimates: Sequence[Estimate], memory: Memory, mapped: Mapped, since: int = 0
+) -> Decisions:
+    """What a drive's estimates are worth."""
+    known, none = drive.recording.known, np.full(2, np.nan)
+    firsts = [seen.first.position if seen and seen.first else none for seen in drive.recognitions]
+    percepts = drive.recording.percepts
+    nearest = [
+        none if each.fault else memory.positions[np.argmax(memory.similarities(each.descriptor))] for each in percepts
+    ]
+    judged = Judged(
+        truth=drive.recording.truth[known],
+        estimated=np.array([each.position for each in estimates])[known],
+        covariances=np.array([each.covariance for each in estimates])[known],
+        localized=np.array([each.status is Status.LOCALIZED for each in estimates])[known],
+        first=np.array(firsts)[known],
+        nearest=np.array(nearest)[known],
+    )
+    return judge_decisions(judged, mapped, since)
+
+
+def measure_offset(truth: np.ndarray, mapped: Mapped) -> float:
+    """Metres that a drive on the map keeps beside the line of the mapped one, in the median."""
+    start, stop = mapped.positions[:-1], mapped.positions[1:]
+    leg = stop - start
+    squared = np.maximum((leg**2).sum(axis=1), 1e-12)
+    near = []
+    for point in truth:
+        along = np.clip(((point - start) * leg).sum(axis=1) / squared, 0.0, 1.0)
+        near.append(np.hypot(*(start + along[:, None] * leg - point).T).min())
+    beside = np.array(near)
+    return float(np.median(beside[beside <= mapped.tolerance], axis=0)) if (beside <= mapped.tolerance).any() else 0.0
+
+
+def gather_rows(folder: Path, grounds: Iterable[Ground], work: Callable[[Ground], Row], workers: int) -> Iterator[Row]:
+    """The rows of all worlds: those that are kept in the folder, and the others as they are finished."""
+    missing = list_missing(folder, grounds)
+    for ground in grounds:
+        if ground not in missing:
+            yield load_current(folder / f"{ground.name}.json")
+    if not missing:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(work, ground) for ground in missing]):
+            row = done.result()
+            row.save(folder / f"{row.name}.json")
+            yield row
+
+
+def list_missing(folder: Path, grounds: Iterable[Ground]) -> list[Ground]:
+    """The worlds that have no row in a folder."""
+    return [ground for ground in grounds if not (folder / f"{ground.name}.json").exists()]
+
+
+def load_row(path: Path) -> Row:
+    """A row that is kept."""
+    return Row.load(path, f"make {path.parents[1].name}")
+
+
+def load_current(path: Path) -> Row:
+    """A row that is kept, if the settings of today made it."""
+    row = load_row(path)
+    if row.settings != settings_digest(System()):
+        raise InputError(f"{path}: was made with other settings; give a changed method a name of its own with --method")
+    return row
+
+
+def load_rows(folder: Path) -> dict[str, Row]:
+    """All kept rows of a method, by name."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no rows of {folder.name!r}; make them with --method {folder.name}")
+    return {path.stem: load_row(path) for path in sorted(folder.glob("*.json"))}

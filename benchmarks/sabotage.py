@@ -1,0 +1,95 @@
+"""What a robot may meet, done to recorded drives: useless pose heads, wrong clocks, gaps, noise, being carried away.
+
+    python benchmarks/sabotage.py [--method NAME] [--against NAME] [--choosing] [--workers N]
+
+The night drives of four worlds with a pose head, one of each kind, in odd styles, are replayed with default settings:
+whatever does not change a descriptor is not recognised again. Rows are kept in benchmarks/rows/sabotage/METHOD, one
+file a world, and what is there is not computed again. A stretch that is disturbed is the middle fifth of the drive.
+`wrong` and `wrong, m` are frames `localized` too far off and the metres driven in one stretch of them; `back after`
+counts the metres driven on the map from the disturbance's end, or from the start, until it is `localized` and right.
+"""
+
+import argparse
+import os
+from collections.abc import Sequence
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+from decision_tables import COLUMNS, cell, show_paired, show_table
+from proving import CHOOSING, REPORTING, Ground, make_all_ready, make_ready
+from proving_rows import CHOOSING_ROWS, METHOD, ROWS, Row, gather_rows, judge_drive, list_missing, load_rows
+from sabotages import SABOTAGES, Sabotaged, Scene
+from tmapr.artifacts.documents.decisions import Decisions
+from tmapr.config import settings_digest
+from tmapr.evaluation.decisions import Mapped
+
+
+def run_world(ground: Ground) -> Row:
+    """Do everything to one world's night."""
+    grounds = [each for each in (CHOOSING if ground in CHOOSING else REPORTING) if each.trained]
+    other = grounds[(grounds.index(ground) + 1) % len(grounds)]
+    scene = Scene(make_ready(ground), make_ready(other), make_ready(_find_alike(ground)))
+    found = {name: judge(scene, sabotage(scene)) for name, sabotage in SABOTAGES.items()}
+    return Row(
+        name=ground.name,
+        kind=ground.kind,
+        style=ground.style,
+        seed=ground.seed,
+        spacing=scene.ready.mapped.spacing,
+        settings=settings_digest(scene.ready.system),
+        drives=found,
+    )
+
+
+def _find_alike(ground: Ground) -> Ground:
+    """Another world of the same kind."""
+    grounds = CHOOSING if ground in CHOOSING else REPORTING
+    return next(each for each in grounds if each.kind == ground.kind and each != ground)
+
+
+def judge(scene: Scene, sabotaged: Sabotaged) -> Decisions:
+    """What a sabotaged drive's estimates are worth."""
+    system, own = scene.ready.system, sabotaged.memory
+    mapped = Mapped(own.positions[own.order], scene.ready.mapped.twins) if own else scene.ready.mapped
+    estimates = sabotaged.drive.replay(system.gating, system.fusion)
+    memory = own or scene.ready.environment.memory
+    return judge_drive(sabotaged.drive, estimates, memory, mapped, sabotaged.since)
+
+
+def show_rows(rows: Sequence[Row]) -> None:
+    """A line a sabotage: a cell holds the worlds one after the other."""
+    names = " / ".join(row.name for row in rows)
+    lines = [
+        (name, [" / ".join(cell(figure(row.drives[name])) for row in rows) for figure in COLUMNS.values()])
+        for name in SABOTAGES
+    ]
+    show_table(f"{names}; of nights of {rows[0].drives['nothing'].frames} frames", lines, COLUMNS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--method", default=METHOD, help="whose rows these are")
+    parser.add_argument("--against", help="another method whose rows are kept")
+    parser.add_argument("--choosing", action="store_true", help="even styles, for choosing")
+    parser.add_argument("--workers", type=int, default=2, help="worlds at a time")
+    given = parser.parse_args()
+    kept = (CHOOSING_ROWS if given.choosing else ROWS) / "sabotage"
+    grounds = [ground for ground in (CHOOSING if given.choosing else REPORTING) if ground.trained]
+    folder = kept / given.method
+    if missing := list_missing(folder, grounds):
+        # Each needs two others beside it.
+        make_all_ready([*grounds, *map(_find_alike, missing)], given.workers)
+    rows = list(gather_rows(folder, grounds, run_world, given.workers))
+    order = [ground.name for ground in grounds]
+    rows.sort(key=lambda row: order.index(row.name))
+    show_rows(rows)
+    if given.against:
+        other = load_rows(kept / given.against)
+        shared = [(row, other[row.name]) for row in rows if row.name in other]
+        lines = {name: [(row.drives[name], kept.drives[name]) for row, kept in shared] for name in SABOTAGES}
+        show_paired(lines, COLUMNS, given.against)
+
+
+if __name__ == "__main__":
+    main()

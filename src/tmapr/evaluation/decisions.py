@@ -1,0 +1,129 @@
+"""Decisions over time: the share of a drive on which it claims to know where it is, and the claims that are wrong.
+
+Wrong is farther from the truth than `TOLERANCE`, or than two references of a sparser map lie apart. A frame is on the
+map where a reference is as near as that, and off it where none is within `OFF`; what lies between is neither.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from tmapr.artifacts.documents.decisions import Decisions
+from tmapr.data.poses import track_direction, wrap_angles
+from tmapr.evaluation.errors import compute_nees, position_errors
+from tmapr.types import CHI2_95
+
+TOLERANCE = 10.0
+OFF = 20.0
+_LEAST_MOTION = 0.5  # metres around a frame: less has no direction
+_AGAINST = 2.0  # radians: more than a crossing street
+_STANDING = 0.05  # metres between two frames: less is a stop, whose references are one
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was said of each frame with a true position, and what was true; candidates are NaN where there was none."""
+
+    truth: Float[np.ndarray, "n 2"]
+    estimated: Float[np.ndarray, "n 2"]
+    covariances: Float[np.ndarray, "n 2 2"]
+    localized: Bool[np.ndarray, " n"]
+    first: Float[np.ndarray, "n 2"]
+    nearest: Float[np.ndarray, "n 2"]
+    """Where the most similar reference of the whole map lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What was mapped, in the order in which it was driven; `twins` are streets off the map that copy mapped ones."""
+
+    positions: Float[np.ndarray, "refs 2"]
+    twins: tuple[Float[np.ndarray, "2 2"], ...] = ()
+
+    @property
+    def spacing(self) -> float:
+        """Metres from one reference to the next while driving, in the median."""
+        steps = position_errors(self.positions[1:], self.positions[:-1])
+        moving = steps[steps > _STANDING]
+        return float(np.median(moving)) if len(moving) else 0.0
+
+    @property
+    def tolerance(self) -> float:
+        """Metres from the truth up to which an estimate is right."""
+        return max(TOLERANCE, 2 * self.spacing)
+
+    def return_row(self, truth: Float[np.ndarray, "n 2"]) -> int:
+        """The row from which a drive stays on the map, in the direction in which that was driven."""
+        nearest = np.array([np.argmin(np.hypot(*(self.positions - point).T)) for point in truth])
+        distances = position_errors(self.positions[nearest], truth)
+        there, here = (track_direction(track, _LEAST_MOTION) for track in (self.positions, truth))
+        against = np.abs(wrap_angles(here - there[nearest])) > _AGAINST
+        away = np.flatnonzero(against | (distances > self.tolerance))
+        return int(away[-1]) + 1 if len(away) else 0
+
+    def distances(self, points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
+        """From points to the nearest reference."""
+        return np.array([np.hypot(*(self.positions - point).T).min() for point in points])
+
+    def beside_twins(self, points: Float[np.ndarray, "n 2"]) -> Bool[np.ndarray, " n"]:
+        """Whether each point lies in a street that copies a mapped one."""
+        beside = np.zeros(len(points), dtype=bool)
+        for start, stop in self.twins:
+            street = stop - start
+            along = np.clip((points - start) @ street / (street @ street), 0.0, 1.0)
+            beside |= position_errors(points, start + along[:, None] * street) <= _BESIDE
+        return beside
+
+
+_BESIDE = 15.0
+"""Metres from a street within which a camera sees it."""
+
+
+def judge_decisions(judged: Judged, mapped: Mapped, since: int = 0) -> Decisions:
+    """Count what was claimed; `since` is the row at which a disturbance had ended."""
+    errors, distances = position_errors(judged.estimated, judged.truth), mapped.distances(judged.truth)
+    on, away = distances <= mapped.tolerance, distances > OFF
+    twin = away & mapped.beside_twins(judged.truth)
+    off = away & ~twin
+    wrong = judged.localized & (errors > mapped.tolerance)
+    right = judged.localized & (errors <= mapped.tolerance)
+    way = np.concatenate([[0.0], np.cumsum(position_errors(judged.truth[1:], judged.truth[:-1]))])
+    return Decisions(
+        frames=len(errors),
+        on_map=int(on.sum()),
+        localized=_share(judged.localized, on),
+        wrong=int(wrong.sum()),
+        wrong_metres=_longest(way, wrong),
+        recovered_after=_first(way, right, on, since),
+        coverage95=float(np.mean(compute_nees(judged.estimated - judged.truth, judged.covariances) <= CHI2_95)),
+        rmse=float(np.sqrt(np.mean(errors[on] ** 2))) if on.any() else None,
+        first_right=_share(position_errors(judged.first, judged.truth) <= mapped.tolerance, on),
+        global_right=_share(position_errors(judged.nearest, judged.truth) <= mapped.tolerance, on),
+        off_map=int(off.sum()),
+        off_localized=int((off & judged.localized).sum()),
+        twin_frames=int(twin.sum()),
+        twin_localized=int((twin & judged.localized).sum()),
+    )
+
+
+def _share(happened: Bool[np.ndarray, " n"], among: Bool[np.ndarray, " n"]) -> float | None:
+    return float(happened[among].mean()) if among.any() else None
+
+
+def _longest(way: Float[np.ndarray, " n"], mask: Bool[np.ndarray, " n"]) -> float:
+    """Metres of the longest unbroken stretch, up to the frame that ends it."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    ends = np.minimum(edges[1::2], len(way) - 1)
+    return float(np.max(way[ends] - way[edges[::2]], initial=0.0))
+
+
+def _first(
+    way: Float[np.ndarray, " n"], happened: Bool[np.ndarray, " n"], on: Bool[np.ndarray, " n"], since: int
+) -> float | None:
+    """Metres driven on the map from a row until it happened."""
+    rows = np.flatnonzero(happened[since:])
+    if not len(rows):
+        return None
+    steps = np.diff(way[since : since + rows[0] + 1])
+    return float(steps[on[since + 1 : since + rows[0] + 1]].sum())

@@ -1,0 +1,156 @@
+"""What is done to a drive is that and nothing else: on made-up percepts of a block, mapped and adapted to."""
+
+import numpy as np
+import pytest
+
+from made_up import record_percepts, with_detour
+from proving import Ground, ReadyGround, map_and_adapt
+from sabotage import judge
+from sabotages import SABOTAGES, STOP, Scene
+from tmapr.artifacts.run import RunFolder
+from tmapr.experiment import Data, Experiment
+from tmapr.perception.settings import OWN, Perception
+from tmapr.places.classifier import Places
+from tmapr.places.projection import Projection
+from tmapr.running.progressive import localize
+from tmapr.simulation.percepts import CONDITIONS, DescriptorField
+from tmapr.simulation.route import block_loop, drive
+from tmapr.system import System
+from tmapr.types import NANOSECONDS
+
+CORNERS = block_loop(60.0, 40.0)
+DRIVES = {
+    "day": (CORNERS, "noon"),
+    "other": (CORNERS, "dusk"),
+    "night": (CORNERS, "night"),
+    "away": (with_detour(CORNERS, leg=2, depth=40.0), "night"),
+    "turn": (CORNERS, "night"),
+}
+
+
+def ready(home, seed):
+    """A block whose percepts are made up."""
+    folder, rng, field = RunFolder(home / str(seed)), np.random.default_rng(seed), DescriptorField.from_seed(seed, 32)
+    for name, (way, condition) in DRIVES.items():
+        recording = record_percepts(field, name, drive(way, 8.0, rng), CONDITIONS[condition], rng)
+        recording.save(folder.percepts(name))
+    experiment = Experiment(
+        data=Data(reference="day", adapt=("other",), test=("night",)),
+        perception=Perception(encoder=OWN),
+        system=System(places=Places(projection=Projection(dimension=48))),
+    )
+    found = ReadyGround(Ground("campus", 1, seed, "noon", "dusk", "night"), experiment, folder)
+    map_and_adapt(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    home = tmp_path_factory.mktemp("blocks")
+    return Scene(ready(home, 1), ready(home, 2), ready(home, 3))
+
+
+def done(scene, name):
+    return SABOTAGES[name](scene)
+
+
+def poses(sabotaged):
+    return np.array([percept.position for percept in sabotaged.drive.recording.percepts])
+
+
+def stamps(sabotaged):
+    return sabotaged.drive.recording.stamps
+
+
+@pytest.mark.parametrize("name", SABOTAGES)
+def test_every_sabotage_can_be_judged(scene, name):
+    sabotaged = done(scene, name)
+    found = judge(scene, sabotaged)
+    assert found.frames == len(sabotaged.drive.recording) == len(sabotaged.drive.recognitions)
+    assert (np.diff(stamps(sabotaged)) > 0).all()
+
+
+def test_a_drive_that_is_left_alone_is_what_the_localizer_says(scene):
+    recording = scene.ready.recording("night")
+    streamed = localize(scene.ready.localizer(), recording, range(len(recording))).estimates
+    replayed = done(scene, "nothing").drive.replay(scene.ready.system.gating, scene.ready.system.fusion)
+    for said, again in zip(streamed, replayed, strict=True):
+        assert np.array_equal(said.belief.mean, again.belief.mean)
+        assert said.status is again.status
+
+
+def test_pose_heads_lie_as_they_are_told_to(scene):
+    night, middle = poses(done(scene, "nothing")), scene.night.mapped.mean(axis=0)
+
+    def always(point):
+        return np.tile(point, (len(night), 1))
+
+    np.testing.assert_allclose(poses(done(scene, "pose head mirrored")) + night, always(2 * middle))
+    np.testing.assert_allclose(poses(done(scene, "pose head 100 m off")) - night, always([100.0, 0.0]))
+    np.testing.assert_array_equal(poses(done(scene, "pose head constant")), always(middle))
+    np.testing.assert_array_equal(poses(done(scene, "pose head frozen")), always(night[0]))
+    other = [percept.position for percept in scene.other.recording("night").percepts]
+    np.testing.assert_array_equal(poses(done(scene, "pose head of another world"))[: len(other)], other[: len(night)])
+    assert all(percept.position is None for percept in done(scene, "no pose head").drive.recording.percepts)
+
+
+@pytest.mark.parametrize("name", [name for name in SABOTAGES if "pose head" in name])
+def test_a_pose_head_changes_nothing_that_is_seen(scene, name):
+    assert done(scene, name).drive.recognitions is scene.night.recognitions
+
+
+@pytest.mark.parametrize(("name", "factor"), [("stamps × 0.25", 0.25), ("stamps × 4", 4.0)])
+def test_clocks_run_fast_or_slow(scene, name, factor):
+    driven, changed = stamps(done(scene, "nothing")), stamps(done(scene, name))
+    np.testing.assert_allclose(np.diff(changed), factor * np.diff(driven), atol=1)
+
+
+def test_a_stop_takes_a_minute_and_does_not_move(scene):
+    sabotaged, (start, _) = done(scene, "a minute's stop"), scene.stretch
+    truth = sabotaged.drive.recording.truth[start : sabotaged.since]
+    assert (truth == truth[0]).all()
+    waited = (stamps(sabotaged)[sabotaged.since] - stamps(sabotaged)[start]) / NANOSECONDS
+    assert waited == pytest.approx(STOP, rel=0.01)
+
+
+def test_a_teleport_skips_the_stretch_in_no_time(scene):
+    sabotaged, (start, stop) = done(scene, "teleport"), scene.stretch
+    night = scene.night.recording.truth
+    np.testing.assert_array_equal(sabotaged.drive.recording.truth, np.concatenate([night[:start], night[stop:]]))
+    assert stamps(sabotaged)[sabotaged.since] - stamps(sabotaged)[sabotaged.since - 1] == scene.interval
+
+
+def test_reversing_goes_back_over_the_stretch_and_on(scene):
+    sabotaged, (start, stop) = done(scene, "reversing"), scene.stretch
+    truth, night = sabotaged.drive.recording.truth, scene.night.recording.truth
+    np.testing.assert_array_equal(truth[:stop], night[:stop])
+    np.testing.assert_array_equal(truth[stop - 1 : sabotaged.since], night[stop - 1 : start : -1])
+    np.testing.assert_array_equal(truth[sabotaged.since :], night[start:])
+
+
+def test_frames_are_lost_as_told(scene):
+    frames = len(scene.night.recording)
+    tenth, bursts = done(scene, "every tenth frame"), done(scene, "bursts")
+    np.testing.assert_array_equal(stamps(tenth), scene.night.recording.stamps[::10])
+    kept = [row for row in range(frames) if row % 60 < 6]
+    np.testing.assert_array_equal(stamps(bursts), scene.night.recording.stamps[kept])
+
+
+@pytest.mark.parametrize("name", ["descriptors of noise", "descriptors of an unmapped world"])
+def test_only_the_stretch_shows_something_else(scene, name):
+    sabotaged, (start, stop) = done(scene, name), scene.stretch
+    assert sabotaged.since == stop
+    pairs = zip(sabotaged.drive.recording.percepts, scene.night.recording.percepts, strict=True)
+    for row, (percept, said) in enumerate(pairs):
+        inside = start <= row < stop
+        assert np.array_equal(percept.descriptor, said.descriptor) is not inside
+        assert percept.position is said.position
+        if not inside:
+            assert sabotaged.drive.recognitions[row] is scene.night.recognitions[row]
+
+
+def test_a_thinned_map_has_a_reference_every_five_metres(scene):
+    memory = done(scene, "map thinned to 5 m").memory
+    steps = np.hypot(*np.diff(memory.positions[memory.order], axis=0).T)
+    assert steps.min() >= 5.0
+    assert np.median(steps) < 6.5
