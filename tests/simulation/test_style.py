@@ -13,7 +13,7 @@ from tmapr.types import NANOSECONDS
 
 NOON = find_weather("noon")
 FRAMES = 600
-NUMBERS = range(1, 6)
+NUMBERS = range(1, 4)
 SPEEDS = {"campus": (0.5, 3.0), "city": (3.0, 30.0), "valley": (3.0, 30.0)}
 
 
