@@ -51,6 +51,16 @@ def test_a_detour_is_told_in_numbers_and_in_words(home, capsys):
     assert told in capsys.readouterr().out
 
 
+def test_what_was_claimed_and_wrong_is_told_in_numbers_and_in_words(home, capsys):
+    assert command("evaluate", home / "runs/block") == 0
+    made = json.loads((home / "runs/block/errors.json").read_text())["test"]["night"]["decisions"]
+    assert 0 < made["localized"] <= 1
+    assert made["on_map"] < made["frames"]
+    assert made["tolerance"] == 10.0
+    told = f"night: localized on {100 * made['localized']:.1f} % of frames on the map, first right after"
+    assert told in capsys.readouterr().out
+
+
 def test_the_tables_print_the_numbers_of_the_file(home, capsys):
     assert command("evaluate", home / "runs/block") == 0
     printed = capsys.readouterr().out

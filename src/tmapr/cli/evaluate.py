@@ -43,6 +43,7 @@ def evaluate(
 def print_errors(errors: "Errors") -> None:
     """The figures of errors.json, with what a reader must know to trust them."""
     from tmapr.reports.tables.errors import (
+        describe_decisions,
         describe_detour,
         list_warnings,
         name_alignment,
@@ -60,8 +61,9 @@ def print_errors(errors: "Errors") -> None:
         typer.echo(line)
     for name, entry in errors.test.items():
         typer.echo(f"{name}: {_list_counts(entry.reasons)}; {_list_counts(entry.status)}")
-        if away := describe_detour(name, entry.off_map):
-            typer.echo(away)
+        told = (describe_decisions(name, entry.decisions), describe_detour(name, entry.off_map))
+        for described in filter(None, told):
+            typer.echo(described)
     typer.echo(f"settings {errors.settings_sha256[:12]}")
 
 

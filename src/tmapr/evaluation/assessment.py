@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
+from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.artifacts.documents.runs import (
     AbsoluteErrors,
     Detours,
@@ -25,6 +26,7 @@ from tmapr.artifacts.trajectory import Column
 from tmapr.evaluation.alignment import PlanarTransform
 from tmapr.evaluation.bootstrap import Statistic, draw_frames, f1_of, interval, rmse_of
 from tmapr.evaluation.curves import average_precision, best_decision, precision_recall, recall_at_full_precision
+from tmapr.evaluation.decisions import Judged, Mapped, judge_decisions
 from tmapr.evaluation.errors import (
     count_jumps,
     heading_errors,
@@ -71,6 +73,7 @@ def assess(
         nis=summarize_innovations(table.nis.values[table.nis.known]) if table.nis.known.any() else None,
         jumps=Jumps(apr=_jumps(trial, table.apr_positions), fused=_jumps(trial, fused)),
         off_map=_off_map(trial),
+        decisions=_decide(trial),
         loops=score_recognition(trial.queries, trial.threshold, ours, plain),
         step_ms=timings.step_ms,
         update_ms=timings.update_ms,
@@ -110,6 +113,18 @@ def _off_map(trial: Trial) -> Detours | None:
         accepted=np.array([Verdict(reason).accepted for reason in table.reasons])[known],
         mapped=trial.memory.positions,
     )
+
+
+def _decide(trial: Trial) -> Decisions:
+    known, table, memory = trial.recording.known, trial.table, trial.memory
+    judged = Judged(
+        truth=trial.recording.truth[known],
+        estimated=table.positions[known],
+        covariances=table.covariances[known],
+        localized=trial.localized[known],
+        first=table.first.positions.values[known],
+    )
+    return judge_decisions(judged, Mapped(memory.positions[memory.order]))
 
 
 def _fit_column(column: Column, trial: Trial, fit: Fit | None) -> PlanarTransform | None:

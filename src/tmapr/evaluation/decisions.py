@@ -30,8 +30,8 @@ class Judged:
     covariances: Float[np.ndarray, "n 2 2"]
     localized: Bool[np.ndarray, " n"]
     first: Float[np.ndarray, "n 2"]
-    nearest: Float[np.ndarray, "n 2"]
-    """Where the most similar reference of the whole map lies."""
+    nearest: Float[np.ndarray, "n 2"] | None = None
+    """Where the most similar reference of the whole map lies; None if nobody asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,20 @@ def judge_decisions(judged: Judged, mapped: Mapped, since: int = 0) -> Decisions
         recovered_after=_first(way, right, on, since),
         coverage95=float(np.mean(compute_nees(judged.estimated - judged.truth, judged.covariances) <= CHI2_95)),
         rmse=float(np.sqrt(np.mean(errors[on] ** 2))) if on.any() else None,
-        first_right=_share(position_errors(judged.first, judged.truth) <= mapped.tolerance, on),
-        global_right=_share(position_errors(judged.nearest, judged.truth) <= mapped.tolerance, on),
+        first_right=_share_right(judged.first, judged, mapped, on),
+        global_right=None if judged.nearest is None else _share_right(judged.nearest, judged, mapped, on),
         off_map=int(off.sum()),
         off_localized=int((off & judged.localized).sum()),
         twin_frames=int(twin.sum()),
         twin_localized=int((twin & judged.localized).sum()),
+        tolerance=mapped.tolerance,
     )
+
+
+def _share_right(
+    candidates: Float[np.ndarray, "n 2"], judged: Judged, mapped: Mapped, among: Bool[np.ndarray, " n"]
+) -> float | None:
+    return _share(position_errors(candidates, judged.truth) <= mapped.tolerance, among)
 
 
 def _share(happened: Bool[np.ndarray, " n"], among: Bool[np.ndarray, " n"]) -> float | None:

@@ -33,3 +33,5 @@ class Decisions(Document):
     twin_frames: int = 0
     """Off the map beside a street that copies a mapped one, house for house."""
     twin_localized: int = 0
+    tolerance: float | None = None
+    """Metres from the truth up to which an estimate is right."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pydantic import Field, model_serializer
 
 from tmapr.artifacts.documents import Document
+from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.types import CoordinateFrame
 
 Interval95 = tuple[float, float]
@@ -206,6 +207,7 @@ class SequenceErrors(SequenceTimings):
     nis: InnovationSummary | None = None
     jumps: Jumps
     off_map: Detours | None = None
+    decisions: Decisions | None = None
     loops: LoopFigures
 
 

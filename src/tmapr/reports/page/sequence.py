@@ -25,6 +25,7 @@ from tmapr.reports.page.footage import Album, FramePictures, read_pictures, read
 from tmapr.reports.page.matching import Matching
 from tmapr.reports.reported import ReportedRun, ReportedSequence, TimedPath
 from tmapr.reports.tables.errors import (
+    describe_decisions,
     describe_detour,
     tabulate_decisions,
     tabulate_honesty,
@@ -47,8 +48,9 @@ def render_sequence(run: ReportedRun, sequence: ReportedSequence, album: Album, 
     count = element("p", {"class": "note"}, f"{sequence.figures.frames} frames")
     tables = [table(tests).without("sequence", "frames").html() for table in _SHOWN]
     explained = element("p", {"class": "note"}, escape(_TABLES))
-    away = describe_detour(sequence.name, sequence.figures.off_map)
-    explained += element("p", {}, escape(away)) if away else ""
+    found = sequence.figures
+    told = (describe_decisions(sequence.name, found.decisions), describe_detour(sequence.name, found.off_map))
+    explained += "".join(element("p", {}, escape(line)) for line in told if line)
     match = Matching(run, sequence)
     figures = [
         *caption_jumps(run, sequence),

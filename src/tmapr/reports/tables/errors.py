@@ -6,6 +6,7 @@ Each table fits a terminal of 80 columns beside a name of ordinary length. A fig
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tmapr.artifacts.documents import Document
+from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.artifacts.documents.runs import Detours, ErrorSummary, Interval95, SequenceErrors
 from tmapr.reports.reported import ReportedRun, label_runs
 from tmapr.reports.tables.table import Table, TableCell, TableColumn
@@ -156,6 +157,18 @@ def describe_detour(name: str, away: Detours | None) -> str | None:
     return (
         f"{name}: {away.metres:.0f} m off the map, {away.false_accepts} of {away.frames} frames there were"
         f" matched; no longer localized {left} off it, localized and right again {back} on it"
+    )
+
+
+def describe_decisions(name: str, made: Decisions | None) -> str | None:
+    """How often it claimed to know where it is, and was wrong; None for errors of earlier versions."""
+    if made is None or made.localized is None or made.tolerance is None:
+        return None
+    found = "never right" if made.recovered_after is None else f"first right after {made.recovered_after:.1f} m"
+    wrong = f"{made.wrong} of {made.frames} frames, {made.wrong_metres:.0f} m in a row," if made.wrong else "no frame"
+    return (
+        f"{name}: localized on {_SHARE.format(100 * made.localized)} % of frames on the map, {found};"
+        f" {wrong} localized and more than {made.tolerance:.0f} m off"
     )
 
 
