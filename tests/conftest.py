@@ -22,7 +22,16 @@ install_import_hook(sorted(MODULES - COMPILED), "beartype.beartype").__enter__()
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-WHOLE_RUNS = ("tests/benchmarks", "tests/end_to_end", "tests/latency", "tests/studies", "tests/test_second_version_r")
+WHOLE_RUNS = (
+    "tests/benchmarks",
+    "tests/end_to_end",
+    "tests/latency",
+    "tests/reports/page",
+    "tests/running",
+    "tests/studies",
+    "tests/test_localizer",
+    "tests/test_second_version_r",
+)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,7 +43,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The slow files first: with the quick ones last, no worker ends alone with minutes to go."""
-    slow = (*WHOLE_RUNS, "tests/test_second_version")
+    slow = ("tests/end_to_end", "tests/studies", "tests/test_second_version")
     items.sort(key=lambda item: not item.nodeid.startswith(slow))
 
 
