@@ -19,14 +19,14 @@ from tmapr.simulation.camera import CAMERAS
 from tmapr.simulation.heat import solve_day
 from tmapr.simulation.light import Appearance
 from tmapr.simulation.materials import Stuff
+from tmapr.simulation.record import Plan, draw_row
 from tmapr.simulation.render import Renderer
 from tmapr.simulation.scene import Behind, Scene
-from tmapr.simulation.streets import LEAST, build_world
-from tmapr.simulation.style import sample_style
+from tmapr.simulation.streets import build_world
 from tmapr.simulation.texture import make_texture
 from tmapr.simulation.traverse import Traverse, prepare_passage
 from tmapr.simulation.weather import NAMED, air_temperature
-from tmapr.types import NANOSECONDS, Fault
+from tmapr.types import Fault
 
 OUT = Path(__file__).parents[1] / "docs/images"
 PLACES = {"campus": (1, 420), "city": (3, 170), "valley": (1, 530)}
@@ -59,19 +59,14 @@ def styles() -> list[tuple[str, UInt8[np.ndarray, "256 320"]]]:
     found = []
     for family, (seed, frame) in PLACES.items():
         for number in STYLES:
-            style = sample_style(number, family)
-            length = style.route_length(FRAMES, LEAST[family])
-            world = build_world(family, seed, length=length, style=style)
-            passage = prepare_passage(world, Traverse("stop", NAMED["noon"], PASSING, frames=FRAMES), style.camera)
+            plan = Plan(layout="folder", family=family, seed=seed, style=number).fit_style(FRAMES)
+            stop = Traverse("stop", NAMED["noon"], PASSING, frames=FRAMES)
+            passage, texture = prepare_passage(plan.build_world(), stop, plan.camera), plan.make_texture()
             renderer = Renderer(passage.scene, passage.camera)
-            texture = make_texture(seed, style.relief, style.grain)
             # The sensor bends, blurs and stripes; a second exposure shows how it lags.
             sensor = passage.sensor()
             for row in (frame - 1, frame):
-                if passage.movers:
-                    renderer.move(passage.movers.scene_at(passage.times[row] / NANOSECONDS))
-                radiance = renderer.radiance(passage.views[row], passage.appearance, texture)
-                counts = sensor.expose(radiance, 0.0)
+                counts = sensor.expose(draw_row(renderer, passage, row, texture), 0.0)
             found.append((f"{family} {number}", prepared(f"{family}, style {number}", counts)))
     return found
 

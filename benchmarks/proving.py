@@ -8,13 +8,14 @@ Styles with even numbers are for choosing, odd ones for reporting, for ever.
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
@@ -25,11 +26,11 @@ from tmapr.perception.recipes import Training
 from tmapr.running.encoding import Encoding
 from tmapr.running.progressive import RecognisedDrive, adapt, recognise_drive
 from tmapr.simulation.record import Plan, write_dataset
-from tmapr.simulation.streets import LEAST
-from tmapr.simulation.style import sample_style
 from tmapr.simulation.traverse import Course, Traverse
 from tmapr.simulation.weather import find_weather
 from tmapr.system import Map, System, build, make_map, resume
+
+Result = TypeVar("Result")
 
 HOME = Path(__file__).parents[1]
 FRAMES = 600
@@ -125,8 +126,8 @@ class ReadyGround:
     @cached_property
     def mapped(self) -> Mapped:
         """Its references, and the streets off it that copy mapped ones."""
-        world, _ = plan_world(self.ground).build()
-        return Mapped(self.environment.memory.positions[self.environment.memory.order], world.twins)
+        memory = self.environment.memory
+        return Mapped(memory.positions[memory.order], plan_world(self.ground).build_world().twins)
 
     def localizer(self) -> Localizer:
         """As adaptation left it."""
@@ -136,28 +137,17 @@ class ReadyGround:
         """A drive, recognised in every usable frame."""
         return recognise_drive(self.localizer(), self.recording(name))
 
-    def adapted_to(self, reference: Recording) -> Localizer:
-        """A localizer on another reference, after the same adaptation."""
-        localizer = build(self.system, make_map(self.system, reference))
-        other = self.recording("other")
+    def adapt(self, environment: Map) -> Localizer:
+        """A localizer on a map, after the labelled drive."""
+        localizer, other = build(self.system, environment), self.recording("other")
         adapt(localizer, other, range(len(other)))
         return localizer
 
 
 def plan_world(ground: Ground) -> Plan:
     """What the world is made from."""
-    style = sample_style(ground.style, ground.family)
-    return Plan.model_validate(
-        {
-            "layout": "folder",
-            "family": ground.family,
-            "seed": ground.seed,
-            "aliasing": ground.aliasing,
-            "length": style.route_length(FRAMES, LEAST[ground.family]),
-            "style": ground.style,
-            "camera": style.camera,
-        }
-    )
+    asked = {"family": ground.family, "seed": ground.seed, "aliasing": ground.aliasing, "style": ground.style}
+    return Plan.model_validate({"layout": "folder"} | asked).fit_style(FRAMES)
 
 
 def make_ready(ground: Ground, home: Path = HOME) -> ReadyGround:
@@ -189,18 +179,16 @@ def map_and_adapt(ready: ReadyGround) -> None:
     """Map the day and learn the labelled drive."""
     environment = make_map(ready.system, ready.recording("day"))
     environment.save(ready.folder.map)
-    localizer, other = build(ready.system, environment), ready.recording("other")
-    adapt(localizer, other, range(len(other)))
-    localizer.save(ready.folder.path)
+    ready.adapt(environment).save(ready.folder.path)
 
 
-def make_all_ready(grounds: Sequence[Ground], workers: int) -> None:
-    """Several at a time; each by one process, since two would write over each other."""
+def work_on_each(work: Callable[[Ground], Result], grounds: Sequence[Ground], workers: int) -> Iterator[Result]:
+    """What comes of each world, as it is finished; several at a time, each by one process."""
     if not grounds:
         return
     with ProcessPoolExecutor(min(workers, len(grounds)), mp_context=get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(make_ready, ground) for ground in grounds]):
-            print(f"{done.result().ground.name}: ready", flush=True)
+        for done in as_completed([pool.submit(work, ground) for ground in grounds]):
+            yield done.result()
 
 
 def _train_pose_head(experiment: Experiment, folder: RunFolder) -> None:

@@ -3,14 +3,13 @@
 Rows of worlds for choosing stay out of the repository, under runs/proving.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from proving import HOME, Ground
+from proving import CHOOSING, HOME, REPORTING, Ground, ReadyGround, work_on_each
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.config import settings_digest
@@ -76,25 +75,55 @@ def measure_offset(truth: np.ndarray, mapped: Mapped) -> float:
     return float(np.median(beside[beside <= mapped.tolerance], axis=0)) if (beside <= mapped.tolerance).any() else 0.0
 
 
-def gather_rows(folder: Path, grounds: Iterable[Ground], work: Callable[[Ground], Row], workers: int) -> Iterator[Row]:
-    """The rows of all worlds: those that are kept in the folder, and the others as they are finished."""
+def make_row(ready: ReadyGround, drives: dict[str, Decisions], offset: dict[str, float] | None = None) -> Row:
+    """The row of a world."""
+    ground = ready.ground
+    return Row(
+        name=ground.name,
+        kind=ground.kind,
+        style=ground.style,
+        seed=ground.seed,
+        spacing=ready.mapped.spacing,
+        settings=settings_digest(ready.system),
+        drives=drives,
+        offset=offset,
+    )
+
+
+def gather_rows(folder: Path, grounds: Sequence[Ground], work: Callable[[Ground], Row], workers: int) -> list[Row]:
+    """The rows of all worlds in their order: those that are kept in the folder, and the others, kept when finished."""
     missing = list_missing(folder, grounds)
-    for ground in grounds:
-        if ground not in missing:
-            yield load_current(folder / f"{ground.name}.json")
-    if not missing:
-        return
+    rows = {ground.name: load_current(_path(folder, ground)) for ground in grounds if ground not in missing}
     folder.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(work, ground) for ground in missing]):
-            row = done.result()
-            row.save(folder / f"{row.name}.json")
-            yield row
+    for row in work_on_each(work, missing, workers):
+        row.save(folder / f"{row.name}.json")
+        rows[row.name] = row
+        print(f"{len(rows)} of {len(grounds)}: {row.name}", flush=True)
+    return [rows[ground.name] for ground in grounds]
 
 
-def list_missing(folder: Path, grounds: Iterable[Ground]) -> list[Ground]:
+def make_parser(description: str | None) -> argparse.ArgumentParser:
+    """What both studies can be asked."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--method", default=METHOD, help="whose rows these are")
+    parser.add_argument("--against", help="another method whose rows are kept")
+    parser.add_argument("--choosing", action="store_true", help="even styles, for choosing")
+    parser.add_argument("--workers", type=int, default=2, help="worlds at a time")
+    return parser
+
+
+def find_worlds(choosing: bool) -> tuple[Path, tuple[Ground, ...]]:
+    """The folder of the studies' rows, and the worlds that they are about."""
+    return (CHOOSING_ROWS, CHOOSING) if choosing else (ROWS, REPORTING)
+
+
+def list_missing(folder: Path, grounds: Sequence[Ground]) -> list[Ground]:
     """The worlds that have no row in a folder."""
-    return [ground for ground in grounds if not (folder / f"{ground.name}.json").exists()]
+    return [ground for ground in grounds if not _path(folder, ground).exists()]
+
+
+def _path(folder: Path, ground: Ground) -> Path:
+    return folder / f"{ground.name}.json"
 
 
 def load_row(path: Path) -> Row:

@@ -22,9 +22,9 @@ import numpy as np
 from measure import Metric, conclude, in_turn, milliseconds, ratio, show
 from tmapr.simulation.camera import CAMERAS
 from tmapr.simulation.light import Appearance
+from tmapr.simulation.record import Plan, draw_row
 from tmapr.simulation.render import Renderer
-from tmapr.simulation.streets import FAMILIES, LEAST, build_world
-from tmapr.simulation.style import sample_style
+from tmapr.simulation.streets import FAMILIES, build_world
 from tmapr.simulation.texture import make_texture
 from tmapr.simulation.traverse import Passage, Traverse, prepare_passage
 from tmapr.simulation.weather import NAMED
@@ -42,9 +42,7 @@ def whole(passage: Passage) -> Callable[[int], object]:
     renderer, sensor, texture = Renderer(passage.scene, passage.camera), passage.sensor(), make_texture(SEED)
 
     def frame(number: int) -> object:
-        if passage.movers:
-            renderer.move(passage.movers.scene_at(passage.times[number % FRAMES] / NANOSECONDS))
-        radiance = renderer.radiance(passage.views[number % FRAMES], passage.appearance, texture)
+        radiance = draw_row(renderer, passage, number % FRAMES, texture)
         return sensor.expose(radiance, number * passage.times[-1] / FRAMES / NANOSECONDS)
 
     return frame
@@ -83,10 +81,10 @@ def styled(family: str, rounds: int) -> Iterator[Metric]:
     """What a finished frame of other styles costs against style 0's: the dearest of them, and their median."""
     frames, prepared = {}, {}
     for number in STYLES:
-        style = sample_style(number, family)
-        world = build_world(family, SEED, length=style.route_length(FRAMES, LEAST[family]), style=style)
+        plan = Plan(layout="folder", family=family, seed=SEED, style=number).fit_style(FRAMES)
+        world = plan.build_world()
         began = thread_time()
-        passage = prepare_passage(world, Traverse("noon", NOON, SEED, frames=FRAMES), style.camera)
+        passage = prepare_passage(world, Traverse("noon", NOON, SEED, frames=FRAMES), plan.camera)
         prepared[number] = (thread_time() - began) / FRAMES
         frames[str(number)] = whole(passage)
     drawn = in_turn(frames, range(0, 7 * rounds, 7))

@@ -9,7 +9,6 @@ file a world, and what is there is not computed again. A stretch that is disturb
 counts the metres driven on the map from the disturbance's end, or from the start, until it is `localized` and right.
 """
 
-import argparse
 import os
 from collections.abc import Sequence
 
@@ -17,11 +16,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 from decision_tables import COLUMNS, cell, show_paired, show_table
-from proving import CHOOSING, REPORTING, Ground, make_all_ready, make_ready
-from proving_rows import CHOOSING_ROWS, METHOD, ROWS, Row, gather_rows, judge_drive, list_missing, load_rows
+from proving import CHOOSING, REPORTING, Ground, make_ready, work_on_each
+from proving_rows import Row, find_worlds, gather_rows, judge_drive, list_missing, load_rows, make_parser, make_row
 from sabotages import SABOTAGES, Sabotaged, Scene
 from tmapr.artifacts.documents.decisions import Decisions
-from tmapr.config import settings_digest
 from tmapr.evaluation.decisions import Mapped
 
 
@@ -31,15 +29,7 @@ def run_world(ground: Ground) -> Row:
     other = grounds[(grounds.index(ground) + 1) % len(grounds)]
     scene = Scene(make_ready(ground), make_ready(other), make_ready(_find_alike(ground)))
     found = {name: judge(scene, sabotage(scene)) for name, sabotage in SABOTAGES.items()}
-    return Row(
-        name=ground.name,
-        kind=ground.kind,
-        style=ground.style,
-        seed=ground.seed,
-        spacing=scene.ready.mapped.spacing,
-        settings=settings_digest(scene.ready.system),
-        drives=found,
-    )
+    return make_row(scene.ready, found)
 
 
 def _find_alike(ground: Ground) -> Ground:
@@ -68,26 +58,19 @@ def show_rows(rows: Sequence[Row]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--method", default=METHOD, help="whose rows these are")
-    parser.add_argument("--against", help="another method whose rows are kept")
-    parser.add_argument("--choosing", action="store_true", help="even styles, for choosing")
-    parser.add_argument("--workers", type=int, default=2, help="worlds at a time")
-    given = parser.parse_args()
-    kept = (CHOOSING_ROWS if given.choosing else ROWS) / "sabotage"
-    grounds = [ground for ground in (CHOOSING if given.choosing else REPORTING) if ground.trained]
-    folder = kept / given.method
-    if missing := list_missing(folder, grounds):
-        # Each needs two others beside it.
-        make_all_ready([*grounds, *map(_find_alike, missing)], given.workers)
-    rows = list(gather_rows(folder, grounds, run_world, given.workers))
-    order = [ground.name for ground in grounds]
-    rows.sort(key=lambda row: order.index(row.name))
+    given = make_parser(__doc__).parse_args()
+    folder, worlds = find_worlds(given.choosing)
+    kept, grounds = folder / "sabotage", [ground for ground in worlds if ground.trained]
+    if missing := list_missing(kept / given.method, grounds):
+        # Each needs two others beside it; two processes that made one ready would write over each other.
+        for ready in work_on_each(make_ready, [*grounds, *map(_find_alike, missing)], given.workers):
+            print(f"{ready.ground.name}: ready", flush=True)
+    rows = gather_rows(kept / given.method, grounds, run_world, given.workers)
     show_rows(rows)
     if given.against:
         other = load_rows(kept / given.against)
         shared = [(row, other[row.name]) for row in rows if row.name in other]
-        lines = {name: [(row.drives[name], kept.drives[name]) for row, kept in shared] for name in SABOTAGES}
+        lines = {name: [(row.drives[name], theirs.drives[name]) for row, theirs in shared] for name in SABOTAGES}
         show_paired(lines, COLUMNS, given.against)
 
 

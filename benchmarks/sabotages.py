@@ -13,6 +13,7 @@ from proving import ReadyGround
 from tmapr.localizer import Localizer
 from tmapr.retrieval.memory import Memory
 from tmapr.running.progressive import RecognisedDrive, recognise_drive
+from tmapr.system import make_map
 from tmapr.types import NANOSECONDS
 
 SPARSE = 5.0
@@ -219,7 +220,7 @@ def _thin_map(scene: Scene) -> Sabotaged:
         truth=reference.truth[kept],
         known=reference.known[kept],
     )
-    localizer = scene.ready.adapted_to(thinned)
+    localizer = scene.ready.adapt(make_map(scene.ready.system, thinned))
     return Sabotaged(recognise_drive(localizer, scene.night.recording), memory=localizer.memory)
 
 

@@ -31,13 +31,13 @@ from tmapr.artifacts.run import RunFolder
 from tmapr.config import changed, load_settings
 from tmapr.config.tree import as_tree
 from tmapr.evaluation.bootstrap import mean_interval
+from tmapr.evaluation.decisions import Mapped
 from tmapr.evaluation.loops import opportunities
 from tmapr.evaluation.off_map import find_detours
 from tmapr.experiment import Experiment
 from tmapr.running.encoding import load_recording
 from tmapr.running.progressive import RecognisedDrive
 from tmapr.simulation.record import MANIFEST, Manifest
-from tmapr.simulation.streets import build_world
 from tmapr.studies.ablation import SYSTEMS
 from tmapr.studies.calibration import SEARCHED, CalibrationData
 from tmapr.studies.scoring import Score, gather_evidence, score_drives
@@ -58,10 +58,6 @@ BY_HAND = (
 FULL, ALL, EVERYTHING = "full", "all drives", "ugh"
 ROWS = {variant.key: variant for variant in SYSTEMS if variant.track == "fused"}
 """The system's rows that have a filter."""
-
-
-BESIDE = 15.0
-"""Metres from a twin street within which a camera sees it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +117,7 @@ def _world(path: Path, rows: Path, by_hand: Sequence[str]) -> World:
             drive.recording.sequence: score_drives([drive], system.gating, system.fusion).rmse for drive in drives
         }
     plan = Manifest.model_validate_json((Path(data.root) / MANIFEST).read_text(encoding="utf-8")).plan
-    twins = build_world(plan.family, plan.seed, aliasing=plan.aliasing, length=plan.length).twins
+    twins = plan.build_world().twins
     pairs = {
         name: (_off(one, before, twins), _off(two, experiment.system, twins))
         for name, one, two in zip(data.test, old, new, strict=True)
@@ -175,17 +171,8 @@ def _off(drive: RecognisedDrive, system: System, twins: Sequence[np.ndarray]) ->
         accepted=accepted,
         mapped=drive.mapped,
     )
-    beside = ~opportunities(truth, drive.mapped) & np.array([_beside(position, twins) for position in truth])
+    beside = ~opportunities(truth, drive.mapped) & Mapped(drive.mapped, tuple(twins)).beside_twins(truth)
     return found and Off(found, int(beside.sum()), int((beside & accepted).sum()))
-
-
-def _beside(position: np.ndarray, twins: Sequence[np.ndarray]) -> bool:
-    for start, stop in twins:
-        street = stop - start
-        along = np.clip((position - start) @ street / (street @ street), 0.0, 1.0)
-        if np.hypot(*(position - start - along * street)) <= BESIDE:
-            return True
-    return False
 
 
 def _compared(worlds: Sequence[World], sequence: str) -> list[Metric]:

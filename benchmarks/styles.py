@@ -9,7 +9,6 @@ not computed again. Intervals are Student's over worlds. `--against` compares wi
 world. `--choosing` takes the even styles, of which nothing is kept in the repository and nothing may be reported.
 """
 
-import argparse
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,11 +16,10 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from decision_tables import COLUMNS, Figure, Pairs, cell, mean_cell, show_paired, show_table
-from proving import CHOOSING, REPORTING, Ground, make_ready
-from proving_rows import CHOOSING_ROWS, METHOD, ROWS, Row, gather_rows, judge_drive, load_rows, measure_offset
+from proving import Ground, make_ready
+from proving_rows import Row, find_worlds, gather_rows, judge_drive, load_rows, make_parser, make_row, measure_offset
 from real_sets import REAL, gather_real
 from tmapr.artifacts.documents.decisions import Decisions
-from tmapr.config import settings_digest
 
 SHOWN: dict[str, Figure] = {
     "first right": lambda each: each.first_right,
@@ -47,16 +45,7 @@ def run_world(ground: Ground) -> Row:
         since = mapped.return_row(truth) if name == "away" else 0
         drives[name] = judge_drive(drive, estimates, memory, mapped, since)
         offsets[name] = measure_offset(truth, mapped)
-    return Row(
-        name=ground.name,
-        kind=ground.kind,
-        style=ground.style,
-        seed=ground.seed,
-        spacing=mapped.spacing,
-        settings=settings_digest(ready.system),
-        drives=drives,
-        offset=offsets,
-    )
+    return make_row(ready, drives, offsets)
 
 
 def show_worlds(rows: Sequence[Row], drive: str) -> None:
@@ -109,21 +98,12 @@ def show_totals(rows: Sequence[Row]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--method", default=METHOD, help="whose rows these are")
-    parser.add_argument("--against", help="another method whose rows are kept")
-    parser.add_argument("--choosing", action="store_true", help="even styles, for choosing")
-    parser.add_argument("--workers", type=int, default=2, help="worlds at a time")
+    parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, default=REAL, help="folder of the real sets")
     given = parser.parse_args()
-    kept = (CHOOSING_ROWS if given.choosing else ROWS) / "styles"
-    grounds = CHOOSING if given.choosing else REPORTING
-    rows = []
-    for row in gather_rows(kept / given.method, grounds, run_world, given.workers):
-        rows.append(row)
-        print(f"{len(rows)} of {len(grounds)}: {row.name}", flush=True)
-    order = [ground.name for ground in grounds]
-    rows.sort(key=lambda row: order.index(row.name))
+    folder, grounds = find_worlds(given.choosing)
+    kept = folder / "styles"
+    rows = gather_rows(kept / given.method, grounds, run_world, given.workers)
     if not given.choosing:
         rows += gather_real(kept / given.method, given.data)
     for drive in ("night", "away"):

@@ -149,6 +149,12 @@ def test_images_are_fourteen_bits_of_a_camera(out):
         (("--layout", "ms2", "--traverses", "a/b:noon"), "'a/b': a name has letters"),
         (("--layout", "ms2", "--traverses", "..:noon"), "'..': a name has letters"),
         (("--layout", "ms2", "--detour", "dawn"), "--detour dawn: is no traverse; there are noon, dusk"),
+        (("--layout", "ms2", "--u-turn", "dawn"), "--u-turn dawn: is no traverse; there are noon, dusk"),
+        (("--layout", "ms2", "--style", "-1"), "--style -1: input should be greater than or equal to 0"),
+        (
+            ("--layout", "ms2", "--style", "2", "--frames", "5000"),
+            "5000 frames in style 2 are 14575 m of route, more than 10000; ask for fewer frames, or give a --length",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line_and_nothing_is_written(arguments, said, tmp_path, capsys):

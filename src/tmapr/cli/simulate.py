@@ -45,21 +45,15 @@ def simulate(  # noqa: PLR0913 - an argument for each option
     """
     from pydantic import ValidationError
 
-    from tmapr.config import changed
     from tmapr.exceptions import InputError
     from tmapr.simulation.record import Plan, write_dataset
-    from tmapr.simulation.streets import LEAST
-    from tmapr.simulation.style import sample_style
 
     asked = {"layout": layout, "family": family, "seed": seed, "aliasing": aliasing, "length": length, "style": style}
     try:
-        plan = Plan.model_validate(asked)
+        plan = Plan.model_validate(asked).fit_style(frames)
     except ValidationError as error:
         wrong = error.errors()[0]
         raise InputError(f"--{wrong['loc'][0]} {wrong['input']}: {wrong['msg'].lower()}") from None
-    drawn = sample_style(style, family)
-    fitting = length or drawn.route_length(frames, LEAST[family])
-    plan = changed(plan, {"camera": drawn.camera, "length": fitting})
     chosen = parse_traverses(traverses, seed, frames, {"detour": detour, "u-turn": u_turn, "back": back})
     write_dataset(out, plan, chosen, make_watch("simulating", quiet))
     experiment = out / "experiment.toml"

@@ -1,7 +1,7 @@
 """Decisions over time: the share of a drive on which it claims to know where it is, and the claims that are wrong.
 
-Wrong is farther from the truth than `TOLERANCE`, or than two references of a sparser map lie apart. A frame is on the
-map where a reference is as near as that, and off it where none is within `OFF`; what lies between is neither.
+Wrong is farther from the truth than the radius of `loops`, or than two references of a sparser map lie apart. A frame
+is on the map where a reference is as near as that, and off it where none is within `OFF`; what lies between is neither.
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,11 @@ from jaxtyping import Bool, Float
 
 from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.data.poses import track_direction, wrap_angles
-from tmapr.evaluation.errors import compute_nees, position_errors
-from tmapr.types import CHI2_95
+from tmapr.evaluation.errors import LEAST_MOTION, measure_consistency, position_errors
+from tmapr.evaluation.loops import RADIUS, correct_candidates, opportunities
+from tmapr.evaluation.off_map import list_stretches, measure_way
 
-TOLERANCE = 10.0
 OFF = 20.0
-_LEAST_MOTION = 0.5  # metres around a frame: less has no direction
 _AGAINST = 2.0  # radians: more than a crossing street
 _STANDING = 0.05  # metres between two frames: less is a stop, whose references are one
 
@@ -51,20 +50,15 @@ class Mapped:
     @property
     def tolerance(self) -> float:
         """Metres from the truth up to which an estimate is right."""
-        return max(TOLERANCE, 2 * self.spacing)
+        return max(RADIUS, 2 * self.spacing)
 
     def return_row(self, truth: Float[np.ndarray, "n 2"]) -> int:
         """The row from which a drive stays on the map, in the direction in which that was driven."""
         nearest = np.array([np.argmin(np.hypot(*(self.positions - point).T)) for point in truth])
-        distances = position_errors(self.positions[nearest], truth)
-        there, here = (track_direction(track, _LEAST_MOTION) for track in (self.positions, truth))
+        there, here = (track_direction(track, LEAST_MOTION) for track in (self.positions, truth))
         against = np.abs(wrap_angles(here - there[nearest])) > _AGAINST
-        away = np.flatnonzero(against | (distances > self.tolerance))
+        away = np.flatnonzero(against | ~opportunities(truth, self.positions, self.tolerance))
         return int(away[-1]) + 1 if len(away) else 0
-
-    def distances(self, points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
-        """From points to the nearest reference."""
-        return np.array([np.hypot(*(self.positions - point).T).min() for point in points])
 
     def beside_twins(self, points: Float[np.ndarray, "n 2"]) -> Bool[np.ndarray, " n"]:
         """Whether each point lies in a street that copies a mapped one."""
@@ -82,13 +76,13 @@ _BESIDE = 15.0
 
 def judge_decisions(judged: Judged, mapped: Mapped, since: int = 0) -> Decisions:
     """Count what was claimed; `since` is the row at which a disturbance had ended."""
-    errors, distances = position_errors(judged.estimated, judged.truth), mapped.distances(judged.truth)
-    on, away = distances <= mapped.tolerance, distances > OFF
+    errors, tolerance = position_errors(judged.estimated, judged.truth), mapped.tolerance
+    on = opportunities(judged.truth, mapped.positions, tolerance)
+    away = ~opportunities(judged.truth, mapped.positions, OFF)
     twin = away & mapped.beside_twins(judged.truth)
     off = away & ~twin
-    wrong = judged.localized & (errors > mapped.tolerance)
-    right = judged.localized & (errors <= mapped.tolerance)
-    way = np.concatenate([[0.0], np.cumsum(position_errors(judged.truth[1:], judged.truth[:-1]))])
+    wrong, right = judged.localized & (errors > tolerance), judged.localized & (errors <= tolerance)
+    way = measure_way(judged.truth)
     return Decisions(
         frames=len(errors),
         on_map=int(on.sum()),
@@ -96,22 +90,18 @@ def judge_decisions(judged: Judged, mapped: Mapped, since: int = 0) -> Decisions
         wrong=int(wrong.sum()),
         wrong_metres=_longest(way, wrong),
         recovered_after=_first(way, right, on, since),
-        coverage95=float(np.mean(compute_nees(judged.estimated - judged.truth, judged.covariances) <= CHI2_95)),
+        coverage95=measure_consistency(judged.estimated - judged.truth, judged.covariances).coverage95,
         rmse=float(np.sqrt(np.mean(errors[on] ** 2))) if on.any() else None,
-        first_right=_share_right(judged.first, judged, mapped, on),
-        global_right=None if judged.nearest is None else _share_right(judged.nearest, judged, mapped, on),
+        first_right=_share(correct_candidates(judged.first, judged.truth, tolerance), on),
+        global_right=None
+        if judged.nearest is None
+        else _share(correct_candidates(judged.nearest, judged.truth, tolerance), on),
         off_map=int(off.sum()),
         off_localized=int((off & judged.localized).sum()),
         twin_frames=int(twin.sum()),
         twin_localized=int((twin & judged.localized).sum()),
-        tolerance=mapped.tolerance,
+        tolerance=tolerance,
     )
-
-
-def _share_right(
-    candidates: Float[np.ndarray, "n 2"], judged: Judged, mapped: Mapped, among: Bool[np.ndarray, " n"]
-) -> float | None:
-    return _share(position_errors(candidates, judged.truth) <= mapped.tolerance, among)
 
 
 def _share(happened: Bool[np.ndarray, " n"], among: Bool[np.ndarray, " n"]) -> float | None:
@@ -120,9 +110,8 @@ def _share(happened: Bool[np.ndarray, " n"], among: Bool[np.ndarray, " n"]) -> f
 
 def _longest(way: Float[np.ndarray, " n"], mask: Bool[np.ndarray, " n"]) -> float:
     """Metres of the longest unbroken stretch, up to the frame that ends it."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
-    ends = np.minimum(edges[1::2], len(way) - 1)
-    return float(np.max(way[ends] - way[edges[::2]], initial=0.0))
+    last = len(way) - 1
+    return float(max((way[min(stop, last)] - way[start] for start, stop in list_stretches(mask)), default=0.0))
 
 
 def _first(

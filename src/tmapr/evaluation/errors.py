@@ -21,7 +21,9 @@ SPEED_TOLERANCE = 1.5
 """How much faster than the reference traverse a camera may plausibly move."""
 
 _TOP_SPEED_PERCENTILE = 99
-_LEAST_MOTION = 0.5  # metres around a frame: less has no direction
+LEAST_MOTION = 0.5
+"""Metres around a frame: less has no direction."""
+
 _MILLISECONDS = 1000.0
 
 
@@ -75,7 +77,7 @@ def true_headings(truth: Float[np.ndarray, "n 2"], known: Bool[np.ndarray, " n"]
     headings = np.full(len(truth), np.nan)
     for stretch in np.split(np.arange(len(truth)), np.flatnonzero(np.diff(known)) + 1):
         if known[stretch].all():
-            headings[stretch] = track_direction(truth[stretch], _LEAST_MOTION)
+            headings[stretch] = track_direction(truth[stretch], LEAST_MOTION)
     return headings
 
 

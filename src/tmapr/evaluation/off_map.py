@@ -23,8 +23,10 @@ def find_detours(
     mapped: Float[np.ndarray, "refs 2"],
 ) -> Detours | None:
     """What happened off the map; None for a drive that stays on it."""
-    way = np.concatenate([[0.0], np.cumsum(position_errors(truth[1:], truth[:-1]))])
-    stretches = [(start, stop) for start, stop in _stretches(~opportunities(truth, mapped)) if _far(way, start, stop)]
+    way = measure_way(truth)
+    stretches = [
+        (start, stop) for start, stop in list_stretches(~opportunities(truth, mapped)) if _far(way, start, stop)
+    ]
     if not stretches:
         return None
     found = localized & (position_errors(estimated, truth) <= RADIUS)
@@ -46,7 +48,13 @@ def _far(way: Float[np.ndarray, " n"], start: int, stop: int) -> bool:
     return bool(way[stop - 1] - way[start] >= SHORTEST)
 
 
-def _stretches(mask: Bool[np.ndarray, " n"]) -> list[tuple[int, int]]:
+def measure_way(truth: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
+    """Metres driven up to each frame."""
+    return np.concatenate([[0.0], np.cumsum(position_errors(truth[1:], truth[:-1]))])
+
+
+def list_stretches(mask: Bool[np.ndarray, " n"]) -> list[tuple[int, int]]:
+    """The unbroken runs of frames of which something holds: the first row, and the row after the last."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 

@@ -21,7 +21,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.images import Counts
-from tmapr.config import Settings, differences
+from tmapr.config import Settings, changed, differences
 from tmapr.data.coordinates import tangent_plane, utm_grid
 from tmapr.data.folder import write_folder
 from tmapr.data.ms2 import write_ms2
@@ -32,10 +32,10 @@ from tmapr.data.sthereo import ZONE, write_sthereo
 from tmapr.exceptions import InputError
 from tmapr.simulation.camera import Camera
 from tmapr.simulation.render import Renderer
-from tmapr.simulation.streets import Family, build_world
+from tmapr.simulation.streets import LEAST, Family, build_world
 from tmapr.simulation.style import sample_style
 from tmapr.simulation.texture import make_texture
-from tmapr.simulation.traverse import SIDES, Side, Traverse, drive_lap, prepare_passage
+from tmapr.simulation.traverse import SIDES, Passage, Side, Traverse, drive_lap, prepare_passage
 from tmapr.simulation.weather import Weather
 from tmapr.simulation.world import World
 from tmapr.types import NANOSECONDS, CoordinateFrame, Frame, Watch
@@ -63,6 +63,9 @@ _SPARSE = 3
 _FEWEST, _MOST = 2, 100_000
 """Frames of a traverse."""
 
+_LONGEST = 10_000.0
+"""Metres of a route."""
+
 _NAME = re.compile(r"\w[\w-]{0,63}")
 
 
@@ -73,16 +76,31 @@ class Plan(Settings):
     family: Family = Field("city", description="campus | city | valley")
     seed: int = Field(1, ge=0, description="of the world")
     aliasing: float = Field(0.3, ge=0, le=1, description="share of the world that is copies")
-    length: float | None = Field(None, ge=80, le=10_000, description="of the route, metres; none: the family's own")
+    length: float | None = Field(None, ge=80, le=_LONGEST, description="of the route, metres; none: the family's own")
     style: int = Field(0, ge=0, lt=2**32, description="of the world and the drives, see `style`")
     camera: Camera = Field(Camera(), description="of both sides")
     made_by: str = Field(f"tmapr {package_version('tmapr')}", description="another version may draw other images")
 
-    def build(self) -> tuple[World, Texture]:
-        """The world and its texture."""
+    def fit_style(self, frames: int) -> "Plan":
+        """With its style's camera and, where no length was asked for, the route that so many frames cover."""
         style = sample_style(self.style, self.family)
-        world = build_world(self.family, self.seed, aliasing=self.aliasing, length=self.length, style=style)
-        return world, make_texture(self.seed, style.relief, style.grain)
+        length = self.length or style.route_length(frames, LEAST[self.family])
+        if length and length > _LONGEST:
+            raise InputError(
+                f"{frames} frames in style {self.style} are {length:.0f} m of route, more than {_LONGEST:.0f};"
+                " ask for fewer frames, or give a --length"
+            )
+        return changed(self, {"camera": style.camera, "length": length})
+
+    def build_world(self) -> World:
+        """The world."""
+        style = sample_style(self.style, self.family)
+        return build_world(self.family, self.seed, aliasing=self.aliasing, length=self.length, style=style)
+
+    def make_texture(self) -> Texture:
+        """The texture of its surfaces."""
+        style = sample_style(self.style, self.family)
+        return make_texture(self.seed, style.relief, style.grain)
 
 
 def film(
@@ -104,14 +122,18 @@ def film(
     def start() -> Iterator[Frame]:
         renderer, sensor = Renderer(passage.scene, camera), passage.sensor()
         for row, (view, since) in enumerate(zip(passage.views, passage.times.tolist(), strict=True)):
-            if passage.movers:
-                renderer.move(passage.movers.scene_at(since / NANOSECONDS))
-            radiance = renderer.radiance(view, passage.appearance, texture)
-            image = sensor.expose(radiance, since / NANOSECONDS)
+            image = sensor.expose(draw_row(renderer, passage, row, texture), since / NANOSECONDS)
             stamp, position = _start_stamp(traverse.weather) + since, passage.positions[row]
             yield Frame(name, row, stamp, _hold(image), position, view.heading)
 
     return Sequence(name, frame, traverse.frames, start)
+
+
+def draw_row(renderer: Renderer, passage: Passage, row: int, texture: Texture) -> Float32[np.ndarray, "height width"]:
+    """What enters the camera at a frame, with everything that moves where it is by then."""
+    if passage.movers:
+        renderer.move(passage.movers.scene_at(passage.times[row] / NANOSECONDS))
+    return renderer.radiance(passage.views[row], passage.appearance, texture)
 
 
 def write_dataset(out: Path, plan: Plan, traverses: abc.Sequence[Traverse], watch: Watch = iter) -> None:
@@ -121,7 +143,7 @@ def write_dataset(out: Path, plan: Plan, traverses: abc.Sequence[Traverse], watc
     missing = [traverse for traverse in traverses if manifest.lacks(traverse, out)]
     if not missing:
         return
-    world, texture = plan.build()
+    world, texture = plan.build_world(), plan.make_texture()
     cameras = 1 if plan.layout == "folder" else len(SIDES)
     steps = iter(watch(range(cameras * sum(traverse.frames for traverse in missing))))
 
