@@ -36,7 +36,7 @@ MUTANTS = {
         ("matches.scores[at] - rival", "rival - matches.scores[at]"),
         ("allowed is not None)", "allowed is None)"),
     ],
-    "gating/gates.py": [
+    "tracking/gates.py": [
         ("innovation > self.max_innovation + slack", "innovation > self.max_innovation - slack"),
         ("1.0 - innovation / self.max_innovation", "1.0 + innovation / self.max_innovation"),
         ("moved = min(moved,", "moved = max(moved,"),
@@ -74,7 +74,7 @@ SECOND = {
 TESTS = (
     "places",
     "retrieval",
-    "gating",
+    "tracking",
     "fusion",
     "test_track.py",
     "test_localizer.py",

@@ -5,6 +5,7 @@ Rows of worlds for choosing stay out of the repository, under runs/proving.
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,13 @@ from proving import CHOOSING, HOME, REPORTING, Ground, ReadyGround, work_on_each
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.config import settings_digest
-from tmapr.evaluation.decisions import Judged, Mapped, judge_decisions
+from tmapr.evaluation.decisions import Mapped, judge_decisions
 from tmapr.exceptions import InputError
 from tmapr.retrieval.memory import Memory
 from tmapr.running.progressive import RecognisedDrive
+from tmapr.studies.scoring import gather_judged
 from tmapr.system import System
-from tmapr.types import Estimate, Status
+from tmapr.types import Estimate
 
 ROWS, CHOOSING_ROWS = HOME / "benchmarks/rows", HOME / "runs/proving/rows"
 METHOD = "gates"
@@ -46,19 +48,11 @@ def judge_drive(
 ) -> Decisions:
     """What a drive's estimates are worth."""
     known, none = drive.recording.known, np.full(2, np.nan)
-    firsts = [seen.first.position if seen and seen.first else none for seen in drive.recognitions]
     percepts = drive.recording.percepts
     nearest = [
         none if each.fault else memory.positions[np.argmax(memory.similarities(each.descriptor))] for each in percepts
     ]
-    judged = Judged(
-        truth=drive.recording.truth[known],
-        estimated=np.array([each.position for each in estimates])[known],
-        covariances=np.array([each.covariance for each in estimates])[known],
-        localized=np.array([each.status is Status.LOCALIZED for each in estimates])[known],
-        first=np.array(firsts)[known],
-        nearest=np.array(nearest)[known],
-    )
+    judged = replace(gather_judged(drive, estimates), nearest=np.array(nearest)[known])
     return judge_decisions(judged, mapped, since)
 
 

@@ -29,10 +29,10 @@ from streams import Stream, streams
 from tmapr.evaluation.bootstrap import Interval, block_resamples, interval, paired_difference
 from tmapr.evaluation.loops import score_loops
 from tmapr.exceptions import InputError
-from tmapr.gating import threshold_for_precision
 from tmapr.places.classifier import Classifier, Extension, Places
 from tmapr.retrieval.memory import Memory, remember
 from tmapr.retrieval.search import Retrieval
+from tmapr.tracking import threshold_for_precision
 from tmapr.types import PlaceScores
 
 TOLERANCE = 2.0  # frames

@@ -46,7 +46,7 @@ def _run_set(name: str, reference: Recording, query: Recording) -> Row:
     environment = make_map(system, reference)
     drive = recognise_drive(build(system, environment), query)
     mapped = Mapped(environment.memory.positions[environment.memory.order])
-    found = judge_drive(drive, drive.replay(system.gating, system.fusion), environment.memory, mapped)
+    found = judge_drive(drive, drive.replay(system.tracking, system.fusion), environment.memory, mapped)
     return Row(
         name=name,
         kind="real",

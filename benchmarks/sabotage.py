@@ -42,7 +42,7 @@ def judge(scene: Scene, sabotaged: Sabotaged) -> Decisions:
     """What a sabotaged drive's estimates are worth."""
     system, own = scene.ready.system, sabotaged.memory
     mapped = Mapped(own.positions[own.order], scene.ready.mapped.twins) if own else scene.ready.mapped
-    estimates = sabotaged.drive.replay(system.gating, system.fusion)
+    estimates = sabotaged.drive.replay(system.tracking, system.fusion)
     memory = own or scene.ready.environment.memory
     return judge_drive(sabotaged.drive, estimates, memory, mapped, sabotaged.since)
 

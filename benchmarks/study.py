@@ -161,7 +161,7 @@ def _scores(names: Sequence[str], drives: Sequence[RecognisedDrive], system: Sys
 
 
 def _off(drive: RecognisedDrive, system: System, twins: Sequence[np.ndarray]) -> Off | None:
-    estimates = drive.replay(system.gating, system.fusion)
+    estimates = drive.replay(system.tracking, system.fusion)
     truth = drive.recording.truth
     accepted = np.array([each.verdict.accepted for each in estimates])
     found = find_detours(

@@ -40,7 +40,7 @@ def run_world(ground: Ground) -> Row:
     drives, offsets = {}, {}
     for name in ("night", "away"):
         drive = ready.recognise(name)
-        estimates = drive.replay(ready.system.gating, ready.system.fusion)
+        estimates = drive.replay(ready.system.tracking, ready.system.fusion)
         truth = drive.recording.truth[drive.recording.known]
         since = mapped.return_row(truth) if name == "away" else 0
         drives[name] = judge_drive(drive, estimates, memory, mapped, since)

@@ -14,10 +14,10 @@ import tmapr
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.experiment import Data, Experiment
-from tmapr.gating import Gating
 from tmapr.perception.settings import Perception
 from tmapr.running.running import map_experiment
 from tmapr.system import System
+from tmapr.tracking import Gates, Tracking
 
 
 def traverse(name: str, noise: float, rng: np.random.Generator) -> Recording:
@@ -35,7 +35,7 @@ def main() -> None:
         name="own",
         data=Data(reference="morning", test=("evening",)),
         perception=Perception(encoder="own"),
-        system=System(gating=Gating(min_similarity=0.5)),
+        system=System(tracking=Tracking(gates=Gates(min_similarity=0.5))),
     )
     with TemporaryDirectory() as directory:
         # 2. The reference traverse becomes a map.

@@ -13,12 +13,12 @@ import numpy as np
 import tmapr
 from tmapr.artifacts.run import RunFolder
 from tmapr.experiment import Data, Experiment
-from tmapr.gating import Gating, threshold_for_precision
 from tmapr.running.running import map_experiment
 from tmapr.simulation.camera import Camera
 from tmapr.simulation.record import Plan, write_dataset
 from tmapr.simulation.traverse import Traverse
 from tmapr.simulation.weather import find_weather
+from tmapr.tracking import threshold_for_precision
 from tmapr.types import Estimate, Frame
 
 NEAR = 10.0  # metres: a match no farther away is right
@@ -52,7 +52,7 @@ def main() -> None:
         similarities = np.array([match.similarity for _, match in matches])
         right = np.array([np.hypot(*(match.position - frame.position)) < NEAR for frame, match in matches])
         threshold = threshold_for_precision(similarities, right, precision=0.99)
-        chosen = experiment.model_copy(update={"gating": Gating(min_similarity=threshold.value)})
+        chosen = changed(experiment, {"tracking.gates.min_similarity": threshold.value})
         map_experiment(chosen, RunFolder(run))
 
         # 5. The third is localized with it.

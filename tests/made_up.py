@@ -9,7 +9,6 @@ from tmapr.artifacts.run import RunFolder
 from tmapr.config import load_settings
 from tmapr.experiment import Experiment
 from tmapr.fusion.capf import Fusion
-from tmapr.gating import Gating
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
@@ -18,6 +17,7 @@ from tmapr.running.running import map_experiment, run_experiment
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map
+from tmapr.tracking import Gates, Tracking
 from tmapr.types import Fault
 
 BLOCK = """
@@ -29,7 +29,7 @@ adapt = ["dusk"]
 test = ["night"]
 [places]
 projection = { dimension = 64 }
-[gating]
+[tracking.gates]
 min_similarity = 0.4
 """
 
@@ -74,7 +74,8 @@ class NoonDetour:
 def drive_noon_detour():
     """Map a block at noon, and recognise another drive with a detour."""
     places = Places(cell=15.0, projection=Projection(dimension=64), mixture=Mixture(dimension=8))
-    system = System(places=places, gating=Gating(min_similarity=0.7), fusion=Fusion(noise="acceleration"))
+    tracking = Tracking(gates=Gates(min_similarity=0.7))
+    system = System(places=places, tracking=tracking, fusion=Fusion(noise="acceleration"))
     world, corners = DescriptorField.from_seed(3, dimension=32), block_loop(120.0, 60.0)
 
     def record(seed, way):

@@ -25,9 +25,9 @@ class Numbers:
     mode, candidates, best_places, neighbours = "places", 1, 5, 1
     class_weight, likelihood_weight, likelihood_clip = 0.3, 0.1, 3.0
     trusted_leverage, steepness, support_matches, radius, probes = 0.15, 4.0, 10, 10.0, 256
-    s_min, max_leverage, bounds, min_support, min_margin = 0.6, 1.0, None, 0.0, 0.0
+    s_min, bounds, min_support, min_margin = 0.6, None, 0.0, 0.0
     tau_p, c_min, max_jump, max_speed, expiry, recovery = 20.0, 0.1, 10.0, 20.0, 10.0, 5
-    max_apr_error, familiar_poses, use_poses = 50.0, False, True
+    use_poses = True
     q_p, q_v, acceleration, r_a, r_l, r_min = 0.25, 1.0, False, 9.0, 3.0, 4.0
     unknown_speed, max_gap, lost, label_axis, label_support, label_margin = 10.0, 30.0, 10.0, 5.0, 0.5, 0.5
 
@@ -253,8 +253,8 @@ class Localizer:
         scored = self.places.scores(d) if self.n.mode == "places" else None
         found, constrained = ([], False) if self.n.mode == "off" else self.memory.search(d, scored, self.places.cells)
         leverage = scored[1] if scored else None
-        pose = self.admit(pose, found, leverage)
-        verdicts = [(each, *self.judge(each, leverage, pose)) for each in found]
+        pose = pose if self.n.use_poses else None
+        verdicts = [(each, *self.judge(each, pose)) for each in found]
         # [top eight] The first that is accepted, or the first of all with the reason of its rejection.
         verdicts = [each for each in verdicts if each[2] is not None] + verdicts
         candidate, reason, c, d_t = verdicts[0] if verdicts else (None, "no candidate", None, None)
@@ -290,19 +290,9 @@ class Localizer:
             self.start(self.x[:2], n.unknown_speed * (gap - dt))
             self.P[:2, :2] += known
 
-    def admit(self, pose, found, leverage):
-        """[absurd poses] The pose head's position, or None where it is not believed."""
-        if pose is None or not self.n.use_poses:
-            return None
-        if self.n.familiar_poses and self.accepted and found and self.unlike(found[0], leverage):
-            return None
-        return pose if math.dist(pose, self.x[:2]) <= self.n.max_apr_error + semi_axis(self.P) else None
-
-    def unlike(self, candidate, leverage):
+    def unlike(self, candidate):
         """Why a frame does not look enough like the candidate, if so: s_t, and [support and margin] our own."""
         n, limits = self.n, self.n.bounds
-        if leverage is not None and leverage > n.max_leverage:
-            return "unfamiliar"
         if candidate.s < n.s_min:
             return "looks different"
         if limits and not (limits[:2] <= candidate.p).all() & (candidate.p <= limits[2:]).all():
@@ -311,10 +301,10 @@ class Localizer:
             return "isolated"
         return "ambiguous" if candidate.margin < n.min_margin else None
 
-    def judge(self, candidate, leverage, pose):
+    def judge(self, candidate, pose):
         """Why, c_t if accepted and d_t if measured: looks, eq. (5), then continuity."""
         n, here = self.n, (self.stamp, candidate.p, pose)
-        if unlike := self.unlike(candidate, leverage):
+        if unlike := self.unlike(candidate):
             return unlike, None, None
         against, slack = (self.x[:2], semi_axis(self.P)) if pose is None else (pose, 0.0)  # [no pose head]
         d = math.dist(candidate.p, against)  # eq. (5)

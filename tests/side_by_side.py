@@ -23,12 +23,12 @@ def small_system(**values):
     """
     few = {"places.projection.dimension": 48, "places.mixture.dimension": 8, "places.ridge": 1.0}
     given = {path.replace("__", "."): value for path, value in values.items()}
-    return changed(System(), few | {"gating.min_similarity": 0.7} | given)
+    return changed(System(), few | {"tracking.gates.min_similarity": 0.7} | given)
 
 
 def numbers_of(system):
     """The settings in the second version's words; derived weights are derived again."""
-    places, retrieval, gating = system.places, system.retrieval, system.gating
+    places, retrieval, gates = system.places, system.retrieval, system.tracking.gates
     fusion, labels = system.fusion, system.labels
     center, side = places.unscented.center_weight, places.unscented.side_share
     update = places.weight / (1 + 2 * side)
@@ -63,19 +63,16 @@ def numbers_of(system):
         support_matches=retrieval.support_matches,
         radius=retrieval.support_radius,
         probes=retrieval.probes,
-        s_min=gating.min_similarity,
-        max_leverage=gating.max_leverage,
-        bounds=gating.bounds,
-        min_support=gating.min_support,
-        min_margin=gating.min_margin,
-        tau_p=gating.max_innovation,
-        c_min=gating.confidence_floor,
-        max_jump=gating.max_jump,
-        max_speed=gating.max_speed,
-        expiry=gating.expiry,
-        recovery=gating.recovery,
-        max_apr_error=gating.max_apr_error,
-        familiar_poses=gating.apr == "familiar",
+        s_min=gates.min_similarity,
+        bounds=gates.bounds,
+        min_support=gates.min_support,
+        min_margin=gates.min_margin,
+        tau_p=gates.max_innovation,
+        c_min=gates.confidence_floor,
+        max_jump=gates.max_jump,
+        max_speed=gates.max_speed,
+        expiry=gates.expiry,
+        recovery=gates.recovery,
         use_poses=fusion.apr,
         q_p=fusion.position_noise,
         q_v=fusion.velocity_noise,

@@ -13,7 +13,6 @@ from tmapr.artifacts.percepts import Recording
 from tmapr.config import dump_toml
 from tmapr.exceptions import InputError, StateError
 from tmapr.experiment import Experiment
-from tmapr.gating import Gating
 from tmapr.labels import Labels, Teacher
 from tmapr.localizer import Localizer, Stages
 from tmapr.perception.settings import Perception
@@ -24,6 +23,7 @@ from tmapr.running.progressive import localize
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map, resume
+from tmapr.tracking import Gates, Tracking
 from tmapr.types import NANOSECONDS, Fault, Frame, Odometry, Percept, Reason, Status
 
 DIM = 32
@@ -31,8 +31,10 @@ YEAR = 365 * 24 * 3600 * NANOSECONDS
 LATER = NANOSECONDS // 10
 PLACES = Places(cell=15.0, projection=Projection(dimension=64), mixture=Mixture(dimension=8))
 RECOVERY = 5
-GATING = Gating(min_similarity=0.82, max_innovation=20.0, max_jump=10.0, expiry=10.0, recovery=RECOVERY)
-SYSTEM = System(places=PLACES, gating=GATING)
+TRACKING = Tracking(
+    gates=Gates(min_similarity=0.82, max_innovation=20.0, max_jump=10.0, expiry=10.0, recovery=RECOVERY)
+)
+SYSTEM = System(places=PLACES, tracking=TRACKING)
 WORLD = DescriptorField.from_seed(3, dimension=DIM)
 
 
@@ -162,7 +164,7 @@ LABELS = {
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
 @pytest.mark.parametrize("stop", [0, 1, 3, 8, 17, 29])
 def test_stopping_and_continuing_equals_never_stopping(labels, stop, environment, stream, run):
-    system = System(places=PLACES, gating=GATING, labels=labels)
+    system = System(places=PLACES, tracking=TRACKING, labels=labels)
     steady = build(system, environment)
     whole = localize(steady, stream, ROWS)
     stopped = build(system, environment)
@@ -178,13 +180,13 @@ def test_stopping_and_continuing_equals_never_stopping(labels, stop, environment
 
 @pytest.mark.parametrize("labels", [LABELS["truth"], LABELS["fused"]], ids=["truth", "fused"])
 def test_the_stream_of_that_comparison_does_teach(labels, environment, stream):
-    localizer = build(System(places=PLACES, gating=GATING, labels=labels), environment)
+    localizer = build(System(places=PLACES, tracking=TRACKING, labels=labels), environment)
     assert localize(localizer, stream, ROWS).learned.any()
 
 
 def test_a_run_folder_is_all_that_loading_needs(tracked, stream, run):
     write_text(
-        run / "experiment.toml", dump_toml(Experiment(perception=OWN, system=System(places=PLACES, gating=GATING)))
+        run / "experiment.toml", dump_toml(Experiment(perception=OWN, system=System(places=PLACES, tracking=TRACKING)))
     )
     tracked.save(run)
     again = tmapr.load(run)
@@ -194,7 +196,7 @@ def test_a_run_folder_is_all_that_loading_needs(tracked, stream, run):
 
 def test_a_run_folder_without_a_state_starts_from_the_map(environment, run):
     write_text(
-        run / "experiment.toml", dump_toml(Experiment(perception=OWN, system=System(places=PLACES, gating=GATING)))
+        run / "experiment.toml", dump_toml(Experiment(perception=OWN, system=System(places=PLACES, tracking=TRACKING)))
     )
     assert digest(tmapr.load(run).arrays()) == digest(build(SYSTEM, environment).arrays())
 
@@ -394,7 +396,11 @@ def test_a_wrong_start_is_soon_overruled(motion, strip, localizer, stream):
     assert max(errors[2 * RECOVERY + 5 :]) < 10.0
 
 
+fuses_every_pose = pytest.mark.xfail(strict=True, reason="the paper's filter fuses every position of the pose head")
+
+
 @motions
+@fuses_every_pose
 def test_after_a_wrong_start_nobody_is_certain_and_wrong(motion, localizer, stream):
     recording = motion(stream, 40, 40)
     localizer.start_at(recording.percepts[0].stamp, FAR, 2.0)
@@ -406,6 +412,7 @@ def test_after_a_wrong_start_nobody_is_certain_and_wrong(motion, localizer, stre
     assert estimates[-1].status is Status.LOCALIZED
 
 
+@fuses_every_pose
 def test_one_absurd_pose_does_not_move_the_estimate(tracked, stream):
     believed = tracked.observe(stream.percepts[30])
     absurd = replace(stream.percepts[31], position=stream.truth[31] + 500.0)
@@ -441,7 +448,7 @@ def test_a_camera_frame_without_perception_is_refused(localizer, stream):
 
 
 def test_a_step_observes_what_is_perceived(environment, localizer, stream):
-    stages = Stages(SYSTEM.retrieval, SYSTEM.gating, SYSTEM.fusion, environment.digest, "")
+    stages = Stages(SYSTEM.retrieval, SYSTEM.tracking, SYSTEM.fusion, environment.digest, "")
     stepping = Localizer(
         stages,
         environment.memory,
@@ -465,7 +472,7 @@ def test_a_place_first_seen_online_invents_no_candidate(localizer, rng):
     for _ in range(20):
         localizer.learn(percept, np.array([1000.0, 1000.0]))
     narrow = Localizer(
-        Stages(SYSTEM.retrieval.model_copy(update={"best_places": 1}), GATING, SYSTEM.fusion, "", ""),
+        Stages(SYSTEM.retrieval.model_copy(update={"best_places": 1}), TRACKING, SYSTEM.fusion, "", ""),
         localizer.memory,
         localizer.classifier,
         Teacher(Labels(), dual_constraints=False),
@@ -504,7 +511,7 @@ def test_a_map_made_with_other_places_is_refused_with_what_differs(places, diffe
 
 
 def test_a_map_serves_any_other_gates_and_labels(run):
-    system = System(places=PLACES, gating=Gating(min_similarity=0.5), labels=Labels(mode="fused"))
+    system = System(places=PLACES, tracking=Tracking(gates=Gates(min_similarity=0.5)), labels=Labels(mode="fused"))
     assert len(Map.load(run / "map.npz", system).memory)
 
 
@@ -524,7 +531,7 @@ def test_mapping_again_removes_the_state_of_the_old_map(tracked, environment, ru
 
 @unusable
 def test_an_unusable_frame_is_not_taught(spoilt, environment, stream):
-    localizer = build(System(places=PLACES, gating=GATING, labels=Labels(mode="truth", delay=0)), environment)
+    localizer = build(System(places=PLACES, tracking=TRACKING, labels=Labels(mode="truth", delay=0)), environment)
     assert localizer.teach(localizer.observe(spoilt(stream.percepts[0])), stream.truth[0]) == []
 
 
@@ -576,7 +583,7 @@ def test_a_state_that_lacks_an_array_is_refused(name, tracked, run):
 
 def test_a_state_is_not_resumed_with_other_settings_than_its_maps(tracked, environment, run):
     tracked.save(run)
-    other = System(places=PLACES.model_copy(update={"ridge": 3.0}), gating=GATING)
+    other = System(places=PLACES.model_copy(update={"ridge": 3.0}), tracking=TRACKING)
     with pytest.raises(InputError, match="belongs to another map"):
         resume(other, environment, run / "state.npz")
 

@@ -17,13 +17,13 @@ import second_version
 from second_streams import WIDTH, random_stream
 from side_by_side import EXACT, follow, is_faulty, lift_of, numbers_of, reduction_of, second_localizer, small_system
 from tmapr.fusion.capf import Fusion
-from tmapr.gating import Gating, History, Sighting
 from tmapr.places.analytic import Ridge
 from tmapr.places.classifier import Classifier
 from tmapr.places.grid import Grid
 from tmapr.retrieval.memory import remember
 from tmapr.retrieval.search import Retrieval
 from tmapr.system import System
+from tmapr.tracking import Gates, History, Sighting
 from tmapr.types import NANOSECONDS, Belief, Candidate, Percept, PlaceScores, Reason, Recognition
 
 
@@ -79,7 +79,7 @@ DEPARTURES = {
     "support and margin": Departure(
         "named as dual constraints on updates, not defined; appearance is one gate",
         "the share of the ten best matches within 10 m; the lead over the best score elsewhere, probes included;"
-        " a lead below 0 is rejected, gates on support and leverage are off by default",
+        " a lead below 0 is rejected, the gate on support is off by default",
     ),
     "top eight": Departure(
         "top-eight filtering on one data set, the top candidate on others",
@@ -89,11 +89,6 @@ DEPARTURES = {
     "no pose head": Departure(
         "every frame has a pose head's position",
         "without one the innovation is measured against the belief, whose 95 % semi-axis widens the gate",
-    ),
-    "absurd poses": Departure(
-        "every position of the pose head is fused",
-        "one more than 50 m beyond the belief's ellipse is not; with `familiar`, none of a frame unlike the map",
-        {"max_apr_error": inf},
     ),
     "continuity": Departure(
         "the tolerance grows with what the pose head says was driven since the last accept",
@@ -123,7 +118,6 @@ DEPARTURES = {
     "W": Departure(
         "W = KQ", "W by its own recursion, equal in exact arithmetic; K as a triangle whose last downdate waits"
     ),
-    "odds": Departure("thresholds", "calibrated odds can replace them: not in the second version, not compared here"),
     "status": Departure("not told", "localized, apr only, predicting, lost, and NIS: not compared here"),
 }
 
@@ -254,9 +248,9 @@ class Situation:
     again: second_version.Candidate
 
 
-def situations(rng, gating, count=1000):
+def situations(rng, gates, count=1000):
     """Random candidates, pose heads, beliefs and histories."""
-    second, now = second_localizer(small_system(gating=gating), random_stream().reference), 100 * NANOSECONDS
+    second, now = second_localizer(small_system(tracking__gates=gates), random_stream().reference), 100 * NANOSECONDS
     for _ in range(count):
         stamps = now - rng.integers(1, 12 * NANOSECONDS, size=2)
         poses = [None if rng.random() < 0.4 else rng.normal(0, 8, size=2) for _ in range(3)]
@@ -268,28 +262,26 @@ def situations(rng, gating, count=1000):
         second.stamp, second.x, second.P = now, belief.mean, belief.covariance
         second.accepted, second.dissent, second.dissenters = old, dissent, dissenters
         qualities = (0, rng.uniform(-0.2, 1.0), 0.0, rng.random(), rng.normal(1.0))
-        p, leverage = rng.normal(0, 20, size=2), rng.random()
+        p = rng.normal(0, 20, size=2)
         yield Situation(
             belief,
             History(old and Sighting(*old), dissent and Sighting(*dissent), dissenters),
-            Recognition((Candidate(0, p, *qualities),), leverage),
+            Recognition((Candidate(0, p, *qualities),)),
             Percept(now, np.zeros(2), poses[2]),
             second,
             second_version.Candidate(0, p, *qualities),
         )
 
 
-def judged_situations(rng, gating):
+def judged_situations(rng, gates):
     """What both gates say of situations: reason, c_t and d_t."""
-    for each in situations(rng, gating):
-        _, verdict = gating.judge(each.recognition, each.percept, each.belief, each.history)
-        again = each.second.judge(each.again, each.recognition.leverage, each.percept.position)
+    for each in situations(rng, gates):
+        _, verdict = gates.judge(each.recognition, each.percept, each.belief, each.history)
+        again = each.second.judge(each.again, each.percept.position)
         yield (verdict.reason.value, verdict.confidence, verdict.innovation), again
 
 
-STRICT = Gating(
-    min_similarity=0.2, max_leverage=0.8, bounds=(-40.0, -30.0, 30.0, 40.0), min_support=0.1, min_margin=0.1
-)
+STRICT = Gates(min_similarity=0.2, bounds=(-40.0, -30.0, 30.0, 40.0), min_support=0.1, min_margin=0.1)
 
 
 def test_the_gates_give_the_same_verdicts(rng):
@@ -305,28 +297,16 @@ UNJUDGED = {
     Reason.OLDER_STAMP,
     Reason.UNCONFIRMED,
 }
-"""Reasons of frames without a candidate, and the one that only odds give."""
+"""Reasons of frames without a candidate, and one that the paper's gates do not give."""
 
 
 def test_the_innovation_is_equation_5_and_the_confidence_equation_6(rng):
-    values = [(ours[1:], again[1:]) for ours, again in judged_situations(rng, Gating(min_similarity=-1.0))]
+    values = [(ours[1:], again[1:]) for ours, again in judged_situations(rng, Gates(min_similarity=-1.0))]
     ours, again = (np.array(each, dtype=float) for each in zip(*values, strict=True))
     np.testing.assert_allclose(ours, again, **EXACT)
     confidences = ours[np.isfinite(ours[:, 0]), 0]
     assert confidences.min() == 0.0
     assert len(confidences) > 300
-
-
-@pytest.mark.parametrize("apr", ["always", "familiar"])
-def test_the_same_poses_are_believed(apr, rng):
-    gating, dropped = Gating(apr=apr, max_apr_error=5.0, min_similarity=0.5), []
-    for each in situations(rng, gating, 500):
-        if each.percept.position is not None:
-            seen = gating.admit(each.percept, each.belief, each.history, each.recognition)
-            again = each.second.admit(each.percept.position, [each.again], each.recognition.leverage)
-            assert (seen.position is None) is (again is None)
-            dropped.append(again is None)
-    assert set(dropped) == {True, False}
 
 
 @pytest.mark.parametrize("gap", [29.0, 31.0, 500.0])
@@ -373,34 +353,28 @@ SETTINGS = {
         "retrieval__class_weight": 0.0,
         "retrieval__likelihood_weight": 0.0,
         "retrieval__trusted_leverage": ALWAYS,
-        "gating__min_similarity": 0.82,
-        "gating__max_apr_error": ALWAYS,
-        "gating__max_speed": ALWAYS,
-        "gating__expiry": ALWAYS,
-        "gating__recovery": NEVER,
+        "tracking__gates__min_similarity": 0.82,
+        "tracking__gates__max_speed": ALWAYS,
+        "tracking__gates__expiry": ALWAYS,
+        "tracking__gates__recovery": NEVER,
         "fusion__max_gap": ALWAYS,
         "fusion__max_semi_axis": ALWAYS,
     },
     "every gate": {
-        "gating__max_leverage": 0.12,
-        "gating__bounds": [-50.0, -10.0, 70.0, 55.0],
-        "gating__min_support": 0.7,
-        "gating__min_margin": 0.4,
+        "tracking__gates__bounds": [-50.0, -10.0, 70.0, 55.0],
+        "tracking__gates__min_support": 0.7,
+        "tracking__gates__min_margin": 0.4,
     },
     "eight candidates in a subspace": {
         "retrieval__candidates": 8,
-        "gating__min_support": 0.5,
+        "tracking__gates__min_support": 0.5,
         "places__projection__kind": "pca",
         "places__projection__dimension": 20,
     },
     "rarely trusted, no lift": {"retrieval__trusted_leverage": 0.02, "places__projection__kind": "identity"},
     "global, without the pose head": {"retrieval__mode": "global", "fusion__apr": False},
     "no retrieval": {"retrieval__mode": "off"},
-    "familiar poses, all places": {
-        "gating__apr": "familiar",
-        "gating__min_similarity": 0.85,
-        "retrieval__best_places": 0,
-    },
+    "all places": {"tracking__gates__min_similarity": 0.85, "retrieval__best_places": 0},
     "minimax, white acceleration": {"places__attenuation__mode": "minimax", "fusion__noise": "acceleration"},
     "fused labels": {"labels__mode": "fused"},
     "fused labels without H": {"labels__mode": "fused", "places__use": ["unscented"]},
@@ -449,7 +423,7 @@ def test_a_departure_moves_the_filter_elsewhere(name):
 
 def test_every_mark_in_the_second_version_is_a_departure_and_the_other_way_round():
     marks = set(re.findall(r'(?<=[ "])\[([a-z ]+)\]', inspect.getsource(second_version)))
-    unmarked = {"single precision", "W", "odds", "status"}
+    unmarked = {"single precision", "W", "status"}
     assert marks == set(DEPARTURES) - unmarked
 
 

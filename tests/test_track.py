@@ -4,25 +4,24 @@ import numpy as np
 import pytest
 
 from tmapr.fusion.capf import Fusion
-from tmapr.gating import Gating, History, Sighting
 from tmapr.track import Track, Tracker
+from tmapr.tracking import Gates, History, Sighting, Tracking
 from tmapr.types import NANOSECONDS, Candidate, Percept, Recognition
 
 SIGHTING = Sighting(5, np.array([1.0, 2.0]), None)
-TRACK = Track(history=History(dissent=SIGHTING, dissenters=2, evidence=1.5))
+TRACK = Track(history=History(dissent=SIGHTING, dissenters=2))
 
 
-def test_gathered_evidence_survives():
+def test_dissent_survives():
     history = Track.from_arrays(TRACK.arrays()).history
-    assert (history.dissenters, history.evidence) == (2, 1.5)
+    assert history.dissenters == 2
     assert history.dissent is not None
     np.testing.assert_array_equal(history.dissent.position, SIGHTING.position)
 
 
-def test_a_track_of_a_version_without_evidence_has_gathered_none():
-    arrays = TRACK.arrays()
-    del arrays["evidence"]
-    assert Track.from_arrays(arrays).history.evidence == 0.0
+def test_a_track_of_a_version_that_gathered_evidence_is_read_without_it():
+    arrays = TRACK.arrays() | {"evidence": np.array(1.5)}
+    assert Track.from_arrays(arrays).history.dissenters == 2
 
 
 FUSION = Fusion(noise="acceleration", max_semi_axis=10.0)
@@ -31,7 +30,7 @@ SECONDS = (0.0, 1.0, 2.0)
 
 def tracked():
     """A tracker that has followed a camera east at 8 m/s for two seconds."""
-    tracker = Tracker(Gating(max_innovation=500.0, max_jump=500.0), FUSION, np.zeros((3, 2)))
+    tracker = Tracker(Tracking(gates=Gates(max_innovation=500.0, max_jump=500.0)), FUSION, np.zeros((3, 2)))
     tracker.start_at(-1, np.zeros(2), 1.0)
     for seconds in SECONDS:
         tracker.advance(percept(seconds), seen(8.0 * seconds))

@@ -13,12 +13,12 @@ from jaxtyping import Float
 from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
 from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Fusion
-from tmapr.gating import Gating
 from tmapr.labels import Teacher
 from tmapr.places.classifier import Classifier
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
 from tmapr.track import Track, Tracker
+from tmapr.tracking import Tracking
 from tmapr.types import Estimate, Fault, Frame, Lesson, Percept, Recognition
 
 STATE_KIND, STATE_VERSION = "state", 1
@@ -33,7 +33,7 @@ class Stages:
     """The settings of the stages, and the names that tie a saved state to its map."""
 
     retrieval: Retrieval
-    gating: Gating
+    tracking: Tracking
     fusion: Fusion
     map_digest: str
     settings_digest: str
@@ -55,7 +55,7 @@ class Localizer:
         self._stages = stages
         self._teacher = teacher
         self._perceive = perceive
-        self._tracker = Tracker(stages.gating, stages.fusion, memory.positions)
+        self._tracker = Tracker(stages.tracking, stages.fusion, memory.positions)
 
     def step(self, frame: Frame) -> Estimate:
         """Localize a camera frame."""

@@ -14,23 +14,23 @@ from tmapr.config import Settings, changed_since, settings_digest
 from tmapr.data.poses import track_direction
 from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
-from tmapr.gating import Gating
 from tmapr.labels import Labels, Teacher
 from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Perceive, Stages
 from tmapr.places.classifier import Classifier, Places
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
+from tmapr.tracking import Tracking
 from tmapr.types import CoordinateFrame, Watch
 
 MAP_KIND, MAP_VERSION = "map", 2
 
 
 class System(Settings):
-    """The online half: places, retrieval, gating, fusion, labels."""
+    """The online half: places, retrieval, tracking, fusion, labels."""
 
     places: Places = Field(Places(), description="the place classifier")
     retrieval: Retrieval = Field(Retrieval(), description="the search in the reference memory")
-    gating: Gating = Field(Gating(), description="the gates")
+    tracking: Tracking = Field(Tracking(), description="which match to believe")
     fusion: Fusion = Field(Fusion(), description="the filter")
     labels: Labels = Field(Labels(), description="learning while localizing")
 
@@ -158,7 +158,8 @@ def build(
     system: System, environment: Map, classifier: Classifier | None = None, perceive: Perceive | None = None
 ) -> Localizer:
     """A localizer on a map, with what was learned so far or, by default, with A₀."""
-    stages = Stages(system.retrieval, system.gating, system.fusion, environment.digest, settings_digest(system.places))
+    names = environment.digest, settings_digest(system.places)
+    stages = Stages(system.retrieval, system.tracking, system.fusion, *names)
     teacher = Teacher(system.labels, dual_constraints="attenuation" in system.places.use)
     return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher, perceive)
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.fusion.capf import Correction, Fusion
-from tmapr.gating import Gating, History, Sighting
+from tmapr.tracking import History, Sighting, Tracking
 from tmapr.types import Belief, Estimate, Percept, Reason, Recognition, Verdict
 
 
@@ -30,10 +30,7 @@ class Track:
             "dissent.": self.history.dissent,
             "correction.": self.correction,
         }
-        arrays = {
-            "dissenters": np.array(self.history.dissenters),
-            "evidence": np.array(self.history.evidence),
-        }
+        arrays = {"dissenters": np.array(self.history.dissenters)}
         for prefix, part in parts.items():
             arrays |= put(prefix, _fields(part)) if part else {}
         return arrays
@@ -45,8 +42,7 @@ class Track:
         accepted, dissent = _sighting(take(arrays, "accepted.")), _sighting(take(arrays, "dissent."))
         return cls(
             Belief(int(belief["stamp"]), belief["mean"], belief["covariance"]) if belief else None,
-            # States of earlier versions gathered no evidence.
-            History(accepted, dissent, int(arrays["dissenters"]), float(arrays.get("evidence", 0.0))),
+            History(accepted, dissent, int(arrays["dissenters"])),
             Correction(int(correction["stamp"]), correction["position"]) if correction else None,
         )
 
@@ -54,9 +50,9 @@ class Track:
 class Tracker:
     """Owns the track; `mapped` are the positions around which a camera nobody knows anything of may be."""
 
-    def __init__(self, gating: Gating, fusion: Fusion, mapped: Float[np.ndarray, "refs 2"]) -> None:
+    def __init__(self, tracking: Tracking, fusion: Fusion, mapped: Float[np.ndarray, "refs 2"]) -> None:
         self.track = Track()
-        self._gating = gating
+        self._gates = tracking.gates
         self._fusion = fusion
         self._mapped = mapped
 
@@ -84,17 +80,15 @@ class Tracker:
     def advance(self, percept: Percept, recognition: Recognition) -> Estimate:
         """Judge what a usable frame looks like, and correct the belief with what is believed."""
         belief = self._predict(percept.stamp)
-        posed = percept if self._fusion.apr else replace(percept, position=None)
-        history = self.track.history
-        seen = self._gating.admit(posed, belief, history, recognition)
-        candidate, verdict = self._gating.judge(recognition, seen, belief, history)
-        history = self._gating.remember(history, candidate, seen, belief, verdict, recognition.leverage)
+        seen = percept if self._fusion.apr else replace(percept, position=None)
+        candidate, verdict = self._gates.judge(recognition, seen, belief, self.track.history)
+        history = self._gates.remember(self.track.history, candidate, seen, belief, verdict)
         correction, nis = self.track.correction, None
         if seen.position is not None:
             belief = self._fusion.correct_apr(belief, seen.position)
         if candidate and verdict.accepted:
             if verdict.reason is Reason.RELOCALIZED or self._starts_again(belief):
-                belief = self._fusion.relocalize(belief, candidate.position, self._gating.max_innovation)
+                belief = self._fusion.relocalize(belief, candidate.position, self._gates.max_innovation)
             else:
                 nis = self._fusion.nis(belief, candidate.position, verdict.confidence or 0.0)
             belief = self._fusion.correct_reference(belief, candidate.position, verdict.confidence or 0.0)
@@ -105,14 +99,14 @@ class Tracker:
 
     def _starts_again(self, belief: Belief) -> bool:
         """Whether not even a velocity is known any more: corrected over hundreds of metres, one would be invented."""
-        return self._fusion.is_lost(belief) and not self._gating.remembers(self.track.history, belief.stamp)
+        return self._fusion.is_lost(belief) and not self._gates.remembers(self.track.history, belief.stamp)
 
     def _predict(self, stamp: int) -> Belief:
         if self.track.belief:
             return self._fusion.predict(self.track.belief, stamp)
         # Nobody said where we are: somewhere on the map.
         spread = float(np.hypot(*self._mapped.std(axis=0)))
-        return self._fusion.start(stamp, self._mapped.mean(axis=0), max(spread, self._gating.max_innovation))
+        return self._fusion.start(stamp, self._mapped.mean(axis=0), max(spread, self._gates.max_innovation))
 
 
 def _fields(part: Belief | Sighting | Correction) -> dict[str, np.ndarray]:

@@ -43,7 +43,6 @@ class Reason(StrEnum):
     REPEATED_STAMP = "repeated stamp"
     OLDER_STAMP = "older stamp"
     LOOKS_DIFFERENT = "looks different"
-    UNFAMILIAR = "unfamiliar"
     OUT_OF_BOUNDS = "out of bounds"
     FAR_FROM_APR = "far from apr"
     FAR_FROM_BELIEF = "far from belief"

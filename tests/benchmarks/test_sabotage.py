@@ -73,7 +73,7 @@ def test_every_sabotage_can_be_judged(scene, name):
 def test_a_drive_that_is_left_alone_is_what_the_localizer_says(scene):
     recording = scene.ready.recording("night")
     streamed = localize(scene.ready.localizer(), recording, range(len(recording))).estimates
-    replayed = done(scene, "nothing").drive.replay(scene.ready.system.gating, scene.ready.system.fusion)
+    replayed = done(scene, "nothing").drive.replay(scene.ready.system.tracking, scene.ready.system.fusion)
     for said, again in zip(streamed, replayed, strict=True):
         assert np.array_equal(said.belief.mean, again.belief.mean)
         assert said.status is again.status

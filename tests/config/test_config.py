@@ -15,12 +15,12 @@ from tmapr.config.tree import as_tree, from_tree
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
 from tmapr.fusion.capf import Fusion
-from tmapr.gating import Gating, Odds
 from tmapr.labels import Labels
 from tmapr.places.classifier import Places
 from tmapr.places.projection import Projection
 from tmapr.retrieval.search import Retrieval
 from tmapr.system import System
+from tmapr.tracking import Gates, Tracking
 
 
 def read(model, text):
@@ -35,7 +35,7 @@ CHANGED = Experiment(
     system=System(
         places=Places(cell=7.5, use=(), ridge=1e-22, projection=Projection(kind="pca", dimension=64, seed=3)),
         retrieval=Retrieval(mode="global", candidates=8, best_places=0),
-        gating=Gating(bounds=(-1e6, -0.1, 1 / 3, 2e22)),
+        tracking=Tracking(gates=Gates(bounds=(-1e6, -0.1, 1 / 3, 2e22))),
         fusion=Fusion(noise="acceleration", position_noise=0.0),
         labels=Labels(mode="truth", delay=0),
     ),
@@ -82,6 +82,10 @@ class Whole(Settings):
     part: Part = Field(Part(), description="a part")
 
 
+class Spare(Settings):
+    part: Part | None = Field(None, description="a part, if there is one")
+
+
 SWITCHED = Whole(part=Part(on=False, weather=Weather.WET, often=(True, False)))
 
 
@@ -104,7 +108,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
     ridge=st.floats(min_value=0, exclude_min=True, allow_infinity=False),
 )
 def test_every_number_reads_back_to_the_last_bit(bounds, ridge):
-    settings = Experiment(system=System(gating=Gating(bounds=bounds), places=Places(ridge=ridge)))
+    settings = Experiment(system=System(tracking=Tracking(gates=Gates(bounds=bounds)), places=Places(ridge=ridge)))
     assert read(Experiment, dump_toml(settings)) == settings
 
 
@@ -118,7 +122,7 @@ def test_every_text_reads_back(root):
 def test_a_value_that_is_none_is_written_as_a_comment():
     text = dump_toml(DEFAULTS)
     assert re.search(r"^# bounds = +#", text, re.MULTILINE)
-    assert "bounds" not in tomllib.loads(text)["gating"]
+    assert "bounds" not in tomllib.loads(text)["tracking"]["gates"]
 
 
 @pytest.mark.parametrize("settings", [DEFAULTS, CHANGED], ids=["defaults", "changed"])
@@ -154,7 +158,7 @@ def test_no_setting_is_left_out():
         ("places.cell = 7", lambda e: e.system.places.cell == 7.0),
         ("places.projection.dimension=64", lambda e: e.system.places.projection.dimension == 64),
         ("fusion.min_confidence=1e-3", lambda e: e.system.fusion.min_confidence == 1e-3),
-        ("gating.bounds=[-1, 0, 1.5, 2]", lambda e: e.system.gating.bounds == (-1.0, 0.0, 1.5, 2.0)),
+        ("tracking.gates.bounds=[-1, 0, 1.5, 2]", lambda e: e.system.tracking.gates.bounds == (-1.0, 0.0, 1.5, 2.0)),
     ],
 )
 def test_an_override_sets_one_value(override, value, experiment):
@@ -163,12 +167,14 @@ def test_an_override_sets_one_value(override, value, experiment):
 
 def test_an_included_file_gives_settings_and_the_file_itself_wins(tmp_path):
     (tmp_path / "found").mkdir()
-    (tmp_path / "found" / "first.toml").write_text("[gating]\nmin_similarity = 0.7\nmin_margin = 1.0\nexpiry = 3.0\n")
-    (tmp_path / "second.toml").write_text("[gating]\nmin_margin = 2.0\n[fusion]\nvelocity_noise = 5.0\n")
-    own = 'include = ["found/first.toml", "second.toml"]\n[gating]\nexpiry = 7.0\n'
+    (tmp_path / "found" / "first.toml").write_text(
+        "[tracking.gates]\nmin_similarity = 0.7\nmin_margin = 1.0\nexpiry = 3.0\n"
+    )
+    (tmp_path / "second.toml").write_text("[tracking.gates]\nmin_margin = 2.0\n[fusion]\nvelocity_noise = 5.0\n")
+    own = 'include = ["found/first.toml", "second.toml"]\n[tracking.gates]\nexpiry = 7.0\n'
     (tmp_path / "experiment.toml").write_text(own)
-    read = load_settings(Experiment, tmp_path / "experiment.toml", ["gating.recovery=9"])
-    assert read.system.gating == Gating(min_similarity=0.7, min_margin=2.0, expiry=7.0, recovery=9)
+    read = load_settings(Experiment, tmp_path / "experiment.toml", ["tracking.gates.recovery=9"])
+    assert read.system.tracking.gates == Gates(min_similarity=0.7, min_margin=2.0, expiry=7.0, recovery=9)
     assert read.system.fusion.velocity_noise == 5.0
 
 
@@ -179,7 +185,7 @@ def test_an_included_file_gives_settings_and_the_file_itself_wins(tmp_path):
         ("include = [1]", "", r"include must be a list of files, got \[1\]"),
         ('include = ["absent.toml"]', "", r"absent\.toml: no such experiment file"),
         ('include = ["other.toml"]', 'include = ["third.toml"]', r"other\.toml: is included by .*must not include"),
-        ('include = ["other.toml"]', "[gating]\nmin_similarty = 0.1", r"did you mean 'min_similarity'"),
+        ('include = ["other.toml"]', "[tracking.gates]\nmin_similarty = 0.1", r"did you mean 'min_similarity'"),
     ],
 )
 def test_a_mistake_in_including_is_one_line(own, included, message, tmp_path):
@@ -209,8 +215,11 @@ def test_a_boolean_is_not_taken_for_a_word(word):
 
 
 MISTAKES = {
-    "a misspelt key": ("[gating]\nmin_similarty = 0.5", r"gating\.min_similarty: .*did you mean 'min_similarity'"),
-    "a misspelt section": ("[gatng]\nexpiry = 1.0", r"gatng: unknown setting; did you mean 'gating'"),
+    "a misspelt key": (
+        "[tracking.gates]\nmin_similarty = 0.5",
+        r"tracking\.gates\.min_similarty: .*did you mean 'min_similarity'",
+    ),
+    "a misspelt section": ("[trackng.gates]\nexpiry = 1.0", r"trackng: unknown setting; did you mean 'tracking'"),
     "a misspelt deeper key": ("[places.projection]\nsed = 1", r"places\.projection\.sed: .*did you mean 'seed'"),
     "an unknown section": ("[weather]\nrain = 1", r"weather: unknown setting; known here: name, data"),
     "an unknown key": ("[labels]\nzzz = 1", r"labels\.zzz: unknown setting; known here: mode, delay"),
@@ -220,16 +229,19 @@ MISTAKES = {
     "a section for a value": ("[name]\nx = 1", r"name: .*got a section"),
     "a word for a list": ('[data]\ntrain = "a"', r"data\.train: .*got 'a'"),
     "a number in a list of words": ("[data]\ntrain = [1]", r"data\.train\.0: .*got 1"),
-    "too few bounds": ("[gating]\nbounds = [1, 2, 3]", r"gating\.bounds"),
+    "too few bounds": ("[tracking.gates]\nbounds = [1, 2, 3]", r"tracking\.gates\.bounds"),
     "an unknown choice": ('[retrieval]\nmode = "best"', r"retrieval\.mode: .*'places', got 'best'"),
     "a number out of choice": ("[retrieval]\ncandidates = 3", r"retrieval\.candidates: .*1 or 8, got 3"),
     "an unknown extension": ('[places]\nuse = ["magic"]', r"places\.use\.0: .*got 'magic'"),
     "too small": ("[places]\ncell = 0", r"places\.cell: .*greater than 0, got 0"),
-    "too large": ("[gating]\nmin_similarity = 1.01", r"gating\.min_similarity: .*equal to 1, got 1\.01"),
+    "too large": (
+        "[tracking.gates]\nmin_similarity = 1.01",
+        r"tracking\.gates\.min_similarity: .*equal to 1, got 1\.01",
+    ),
     "negative": ("[labels]\ndelay = -1", r"labels\.delay: .*equal to 0, got -1"),
     "not a number": ("[places]\ncell = nan", r"places\.cell: .*finite.*got nan"),
-    "infinite": ("[gating]\nexpiry = inf", r"gating\.expiry: .*finite.*got inf"),
-    "infinite bounds": ("[gating]\nbounds = [0, 0, inf, 1]", r"gating\.bounds\.2: .*finite.*got inf"),
+    "infinite": ("[tracking.gates]\nexpiry = inf", r"tracking\.gates\.expiry: .*finite.*got inf"),
+    "infinite bounds": ("[tracking.gates]\nbounds = [0, 0, inf, 1]", r"tracking\.gates\.bounds\.2: .*finite.*got inf"),
     "a test sequence that trains": (
         '[data]\ntest = ["a", "b"]\ntrain = ["b"]',
         r"data\.test and data\.train share 'b'",
@@ -312,7 +324,7 @@ def test_the_digest_does_not_depend_on_the_order_of_the_file(experiment):
 
 
 @pytest.mark.parametrize(
-    "override", ["name=other", "places.cell=15.000000000000002", "gating.bounds=[0, 0, 1, 1]", "places.use=[]"]
+    "override", ["name=other", "places.cell=15.000000000000002", "tracking.gates.bounds=[0, 0, 1, 1]", "places.use=[]"]
 )
 def test_the_digest_tells_any_change(override):
     changed = load_settings(Experiment, overrides=[override])
@@ -326,7 +338,10 @@ def test_the_digest_tells_any_change(override):
         ("labels.delay=true", "labels.delay: input should be a valid integer, got True"),
         ("labels.delay=1.0", "labels.delay: input should be a valid integer, got 1.0"),
         ("data.root=3", "data.root: input should be a valid string, got 3"),
-        ("gating.bounds=[1.0, 0.0, 0.0, 5.0]", "bounds must be x_min, y_min, x_max, y_max with min not above max"),
+        (
+            "tracking.gates.bounds=[1.0, 0.0, 0.0, 5.0]",
+            "bounds must be x_min, y_min, x_max, y_max with min not above max",
+        ),
         ("name=..", "name: string should match pattern"),
         ("places.cell=1979-05-27", "places.cell: input should be a valid number, got '1979-05-27'"),
     ],
@@ -357,36 +372,46 @@ def test_an_override_is_one_line():
 
 def test_settings_are_changed_by_their_path_and_nothing_else_is():
     made = changed(
-        CHANGED, {"gating.min_similarity": 0.3, "labels.mode": "off", "name": "other", "places.use": ["mixture"]}
+        CHANGED,
+        {"tracking.gates.min_similarity": 0.3, "labels.mode": "off", "name": "other", "places.use": ["mixture"]},
     )
-    assert (made.system.gating.min_similarity, made.system.labels.mode, made.name) == (0.3, "off", "other")
+    assert (made.system.tracking.gates.min_similarity, made.system.labels.mode, made.name) == (0.3, "off", "other")
     assert made.system.places.use == ("mixture",)
-    same = {"gating.min_similarity": 0.6, "labels.mode": "truth", "name": CHANGED.name, "places.use": []}
+    same = {"tracking.gates.min_similarity": 0.6, "labels.mode": "truth", "name": CHANGED.name, "places.use": []}
     assert changed(made, same) == CHANGED
 
 
 def test_the_part_of_a_system_is_changed_as_in_the_whole():
-    values = {"gating.max_innovation": 30.0, "places.projection.dimension": 8}
+    values = {"tracking.gates.max_innovation": 30.0, "places.projection.dimension": 8}
     assert changed(CHANGED, values).system == changed(CHANGED.system, values)
 
 
 def test_a_section_is_changed_whole_and_one_that_is_not_there_is_made():
-    odds = Odds(bias=1.5)
-    assert changed(System(), {"gating.odds": odds}).gating.odds == odds
-    assert changed(System(), {"gating.odds.bias": 1.5}).gating.odds == odds
-    assert changed(changed(System(), {"gating.odds": odds}), {"gating.odds": None}) == System()
+    part = Part(on=False)
+    assert changed(Spare(), {"part": part}).part == part
+    assert changed(Spare(), {"part.on": False}).part == part
+    assert changed(changed(Spare(), {"part": part}), {"part": None}) == Spare()
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"gating.max_inovation": 3.0}, "gating.max_inovation: unknown setting; did you mean 'max_innovation'?"),
-        ({"gatin.max_innovation": 3.0}, "gatin: unknown setting; did you mean 'gating'?"),
-        ({"gating.max_innovation": -3.0}, "gating.max_innovation: input should be greater than 0, got -3.0"),
-        ({"gating.max_innovation": "3"}, "gating.max_innovation: input should be a valid number, got '3'"),
-        ({"gating.max_innovation": float("nan")}, "gating.max_innovation: input should be"),
-        ({"gating.max_innovation.x": 3.0}, "max_innovation is a value, not a section"),
-        ({"gating.bounds": (1.0, 0.0, 0.0, 0.0)}, "bounds must be x_min, y_min, x_max, y_max"),
+        (
+            {"tracking.gates.max_inovation": 3.0},
+            "tracking.gates.max_inovation: unknown setting; did you mean 'max_innovation'?",
+        ),
+        ({"trackin.gates.max_innovation": 3.0}, "trackin: unknown setting; did you mean 'tracking'?"),
+        (
+            {"tracking.gates.max_innovation": -3.0},
+            "tracking.gates.max_innovation: input should be greater than 0, got -3.0",
+        ),
+        (
+            {"tracking.gates.max_innovation": "3"},
+            "tracking.gates.max_innovation: input should be a valid number, got '3'",
+        ),
+        ({"tracking.gates.max_innovation": float("nan")}, "tracking.gates.max_innovation: input should be"),
+        ({"tracking.gates.max_innovation.x": 3.0}, "max_innovation is a value, not a section"),
+        ({"tracking.gates.bounds": (1.0, 0.0, 0.0, 0.0)}, "bounds must be x_min, y_min, x_max, y_max"),
     ],
 )
 @pytest.mark.parametrize("settings", [CHANGED, CHANGED.system], ids=["experiment", "system"])
@@ -397,8 +422,8 @@ def test_a_program_is_refused_what_a_file_would_be(settings, values, message):
 
 
 def test_a_file_does_not_name_the_section_that_holds_the_system(experiment):
-    with pytest.raises(InputError, match=r"system: unknown setting; known here: name, .*, places, retrieval, gating"):
-        experiment("[system.gating]\nmax_innovation = 3.0")
+    with pytest.raises(InputError, match=r"system: unknown setting; known here: name, .*, places, retrieval, tracking"):
+        experiment("[system.tracking.gates]\nmax_innovation = 3.0")
 
 
 def test_the_tree_is_what_the_file_says():

@@ -154,11 +154,11 @@ CONFIG = ("config", "block.toml")
 REFUSED = [
     # what, how it comes about, the command, and the line it gets
     ("a misspelt key", edit("test =", "tset ="), CONFIG, "data.tset: unknown setting; did you mean 'test'?"),
-    ("a misspelt section", edit("[gating]", "[gates]"), CONFIG, "gates: unknown setting"),
+    ("a misspelt section", edit("[tracking.gates]", "[trackin.gates]"), CONFIG, "trackin: unknown setting"),
     ("a misspelt nested key", edit("dimension", "dimensions"), CONFIG, "did you mean 'dimension'?"),
-    ("a number that is text", edit("0.4", '"high"'), CONFIG, "gating.min_similarity: input should be a valid number"),
+    ("a number that is text", edit("0.4", '"high"'), CONFIG, "gates.min_similarity: input should be a valid number"),
     ("a number out of range", edit("0.4", "1.4"), CONFIG, "less than or equal to 1, got 1.4"),
-    ("a number that is NaN", edit("0.4", "nan"), CONFIG, "gating.min_similarity: input should be a finite number"),
+    ("a number that is NaN", edit("0.4", "nan"), CONFIG, "gates.min_similarity: input should be a finite number"),
     ("a file that is not TOML", edit("[data]", "[data"), CONFIG, "block.toml: is not TOML"),
     ("a missing file", remove("block.toml"), CONFIG, "block.toml: no such experiment file"),
     ("a folder for a file", nothing, ("config", "run"), "run: is a folder"),

@@ -34,7 +34,7 @@ reference = "noon"
 test = ["night"]
 [places]
 projection = { dimension = 64 }
-[gating]
+[tracking.gates]
 min_similarity = 0.3
 """
 

@@ -27,7 +27,7 @@ test = ["night"]
 [training]
 epochs = 2
 learning_rate = 1e-3
-[gating]
+[tracking.gates]
 min_similarity = 0.1
 """
 HEIGHT, WIDTH = 64, 80

@@ -448,7 +448,7 @@ def test_a_provenance_that_is_none_is_refused_by_its_place(copy):
 
 def test_where_a_later_candidate_is_accepted_the_first_one_is_still_what_retrieval_is_judged_by(home, tmp_path):
     shutil.copytree(home / "runs/block/percepts", tmp_path / "run/percepts")
-    settings = ("retrieval.candidates=8", "gating.odds.bias=10.0", "gating.max_innovation=5.0")
+    settings = ("retrieval.candidates=8", "tracking.gates.min_similarity=-1.0", "tracking.gates.max_innovation=5.0")
     folder = run_block(home, *settings, folder=RunFolder(tmp_path / "run"))
     run = FinishedRun.load(folder)
     trial, rank = run.trial("night"), rank_by_system(run)

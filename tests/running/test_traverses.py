@@ -35,7 +35,7 @@ reference = ["there", "back"]
 test = ["dusk"]
 [places]
 projection = {{ dimension = 64 }}
-[gating]
+[tracking.gates]
 min_similarity = 0.4
 """
 ENDS = np.array([[0.0, 0.0], [160.0, 0.0]])

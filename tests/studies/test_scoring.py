@@ -10,7 +10,7 @@ from tmapr.studies.scoring import gather_evidence, score_drives
 @pytest.fixture
 def settings(noon_detour):
     """Gates and filter."""
-    return noon_detour.system.gating, noon_detour.system.fusion
+    return noon_detour.system.tracking, noon_detour.system.fusion
 
 
 @pytest.fixture

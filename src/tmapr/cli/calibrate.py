@@ -31,7 +31,9 @@ def calibrate(
     run: RunOption = None,
     quiet: Quiet = False,
 ) -> None:
-    """Choose similarity threshold, odds, score weights, λ and noise on the validation sequences; the test is not read.
+    """Choose similarity threshold, score weights, λ and noise on the validation sequences; the test is not read.
+
+    What makes RMSE, wrong claims or the 95 % ellipse worse there is not taken.
 
     Include the file it writes in an experiment of the same camera and descriptor, also of another place:
 
@@ -70,8 +72,8 @@ def describe_calibration(settings: "Experiment", found: "Calibration") -> str:
 
     return (
         f"# Calibrated on {', '.join(settings.data.validation)} of {settings.name}: surprise"
-        f" {found.before.surprise:.3f} → {found.after.surprise:.3f} nats, RMSE {found.before.rmse:.2f} →"
-        f" {found.after.rmse:.2f} m.\n"
+        f" {found.before.surprise:.3f} → {found.after.surprise:.3f} nats, RMSE on the map"
+        f" {found.before.outcome.rmse:.2f} → {found.after.outcome.rmse:.2f} m.\n"
         "# An experiment that includes this file still overrides it with what it says itself.\n\n"
         + dump_toml(found.system, SEARCHED)
     )
@@ -80,4 +82,8 @@ def describe_calibration(settings: "Experiment", found: "Calibration") -> str:
 def _format_score(score: "Score") -> str:
     figures = {"precision": score.precision, "recall": score.recall, "wrong accepted": score.passed}
     shares = ", ".join(f"{name} {'–' if value is None else f'{value:.3f}'}" for name, value in figures.items())
-    return f"RMSE {score.rmse:.2f} m, {100 * score.coverage95:.1f} % in the 95 % ellipse, {shares}"
+    found = score.outcome
+    return (
+        f"RMSE on the map {found.rmse:.2f} m, {found.wrong} frames localized and wrong,"
+        f" {100 * found.coverage95:.1f} % in the 95 % ellipse, {shares}"
+    )

@@ -58,9 +58,9 @@ def experiment(data: Path, epochs: int) -> "Experiment":
     """Noon is mapped, night localized; the pose head learns from noon and dusk, and its epoch is chosen under cloud."""
     from tmapr.experiment import Data, Experiment
     from tmapr.fusion.capf import Fusion
-    from tmapr.gating import Gating
     from tmapr.perception.recipes import Training
     from tmapr.system import System
+    from tmapr.tracking import Gates, Tracking
 
     return Experiment(
         name="demo",
@@ -76,7 +76,7 @@ def experiment(data: Path, epochs: int) -> "Experiment":
         # Chosen on worlds 11 and 12; the demonstration is world 1. A head that has seen two traverses is tens of metres
         # wrong at night, so the filter is told to trust the map's frames, which are about a metre apart.
         system=System(
-            gating=Gating(max_innovation=150.0),
+            tracking=Tracking(gates=Gates(max_innovation=150.0)),
             fusion=Fusion(
                 noise="acceleration",
                 velocity_noise=3.0,

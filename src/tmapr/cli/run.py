@@ -40,7 +40,7 @@ def run(
     run_experiment(settings, folder, make_watch("localizing", quiet), make_encoding(settings, folder, device, quiet))
     if not quiet:
         for name in settings.data.test:
-            typer.echo(_summary(folder.estimates(name), settings.system.gating.min_similarity))
+            typer.echo(_summary(folder.estimates(name), settings.system.tracking.gates.min_similarity))
         typer.echo(f"labels {settings.system.labels.description}; now: tmapr evaluate {folder.path}")
 
 
@@ -60,5 +60,6 @@ def _summary(path: Path, threshold: float) -> str:
     median = np.median(estimates.similarities.values[estimates.similarities.known])
     return (
         f"{line}; {different} look different from it: their best similarity is {median:.2f} in the median and"
-        f" gating.min_similarity is {threshold:g}, which belongs to another descriptor or these are other places"
+        f" tracking.gates.min_similarity is {threshold:g}, which belongs to another descriptor or these are other"
+        " places"
     )

@@ -12,11 +12,14 @@ _COLUMN = 44
 
 
 def dump_toml(settings: Settings, only: Mapping[str, Collection[str]] | None = None) -> str:
-    """Every setting, or those of some sections, with value, unit and meaning; reading it back gives the same ones."""
+    """Every setting, or those of some sections, with value, unit and meaning; reading it back gives the same ones.
+
+    A section within one is named by its path, as `tracking.gates`.
+    """
     if only is None:
         lines = _section(settings, ())
     else:
-        parts = [_section(settings.__dict__[name], (name,), keys) for name, keys in only.items()]
+        parts = [_section(*_find(settings, tuple(name.split("."))), keys) for name, keys in only.items()]
         lines = [line for part in parts for line in ("", *part)]
     return "\n".join(lines).strip() + "\n"
 
@@ -25,6 +28,13 @@ def settings_digest(settings: Settings) -> str:
     """SHA-256 of the settings, whatever order or file they came from."""
     text = json.dumps(as_tree(settings), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _find(settings: Settings, path: tuple[str, ...]) -> tuple[Settings, tuple[str, ...]]:
+    """The section at the end of the path, and the path."""
+    for name in path:
+        settings = settings.__dict__[name]
+    return settings, path
 
 
 def _section(settings: Settings, path: tuple[str, ...], only: Collection[str] | None = None) -> list[str]:

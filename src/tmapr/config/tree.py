@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from tmapr.config.removed import find_removed
 from tmapr.config.settings import Settings
 from tmapr.exceptions import InputError
 
@@ -26,7 +27,7 @@ def as_tree(settings: Settings) -> Tree:
 
 
 def changed(settings: AnySettings, values: Mapping[str, object]) -> AnySettings:
-    """The settings with others at some paths, as in `changed(system, {"gating.max_innovation": 30.0})`."""
+    """The settings with others at some paths, as in `changed(system, {"fusion.velocity_noise": 3.0})`."""
     tree = as_tree(settings)
     for path, value in values.items():
         put(tree, path.split("."), as_tree(value) if isinstance(value, Settings) else value, path)
@@ -46,6 +47,7 @@ def put(tree: Tree, keys: Sequence[str], value: object, where: str) -> None:
 
 def from_tree(model: type[AnySettings], tree: Tree, where: str) -> AnySettings:
     """Validated settings, or one line that names the place, the value and what is allowed."""
+    refuse_removed(tree, where)
     if model.unnamed in tree:
         raise InputError(f"{where}: {_explain_unknown(model, (model.unnamed,))}")
     try:
@@ -53,6 +55,13 @@ def from_tree(model: type[AnySettings], tree: Tree, where: str) -> AnySettings:
         return model.model_validate_json(json.dumps(_fold(model, tree), default=str))
     except ValidationError as error:
         raise InputError(" ".join(f"{where}: {_explain(model, error.errors()[0])}".split())) from None
+
+
+def refuse_removed(tree: Tree, where: str) -> None:
+    """Say what became of a setting that earlier versions had."""
+    removed = find_removed(tree)
+    if removed:
+        raise InputError(f"{where}: {removed}")
 
 
 def _fold(model: type[Settings], tree: Tree) -> Tree:

@@ -77,7 +77,7 @@ class Stopwatch:
 def time_stages(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
     """Every frame through all stages and an update, each stage on its own; the estimates are those of `time_cycle`."""
     retrieval, memory, classifier = work.system.retrieval, work.environment.memory, work.environment.classifier()
-    tracker = Tracker(work.system.gating, work.system.fusion, memory.positions)
+    tracker = Tracker(work.system.tracking, work.system.fusion, memory.positions)
     perceive, estimates = work.stream(), []
     for frame in work.frames:
         with watch.timing("prepare"):

@@ -61,7 +61,8 @@ class FinishedRun:
             raise InputError(f"{path}: its frames are not those of the percepts; run again")
         if not recording.known.any():
             raise InputError(f"{recording.sequence}: no frame has a true position; nothing to compare with")
-        return Trial(table, recording, self.environment.memory, self.experiment.system.gating.min_similarity)
+        threshold = self.experiment.system.tracking.gates.min_similarity
+        return Trial(table, recording, self.environment.memory, threshold)
 
     def _with_first(self, table: EstimateTable, path: Path) -> EstimateTable:
         """The table with its first candidates, which those of earlier versions did not tell from the judged ones."""

@@ -13,9 +13,10 @@ from jaxtyping import Bool, Float
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.fusion.capf import Fusion
-from tmapr.gating import Gating
 from tmapr.localizer import Localizer
+from tmapr.retrieval.memory import Memory
 from tmapr.track import Tracker
+from tmapr.tracking import Tracking
 from tmapr.types import Estimate, Recognition
 
 
@@ -59,15 +60,20 @@ def adapt(localizer: Localizer, recording: Recording, rows: Iterable[int]) -> in
 
 @dataclass(frozen=True, slots=True)
 class RecognisedDrive:
-    """A recording, what was recognised in each usable frame, and the positions that were mapped."""
+    """A recording, what was recognised in each usable frame, and the map."""
 
     recording: Recording
     recognitions: tuple[Recognition | None, ...]
-    mapped: Float[np.ndarray, "refs 2"]
+    memory: Memory
 
-    def replay(self, gating: Gating, fusion: Fusion) -> list[Estimate]:
+    @property
+    def mapped(self) -> Float[np.ndarray, "refs 2"]:
+        """The positions of the references."""
+        return self.memory.positions
+
+    def replay(self, tracking: Tracking, fusion: Fusion) -> list[Estimate]:
         """The estimates with these gates and this filter: those of a localizer, bit for bit."""
-        tracker = Tracker(gating, fusion, self.mapped)
+        tracker = Tracker(tracking, fusion, self.mapped)
         estimates = []
         for percept, recognition in zip(self.recording.percepts, self.recognitions, strict=True):
             estimate = tracker.answer_late(percept)
@@ -80,4 +86,4 @@ class RecognisedDrive:
 def recognise_drive(localizer: Localizer, recording: Recording) -> RecognisedDrive:
     """Recognise every usable frame; nothing is learned."""
     seen = tuple(None if each.fault else localizer.recognise(each) for each in recording.percepts)
-    return RecognisedDrive(recording, seen, localizer.memory.positions)
+    return RecognisedDrive(recording, seen, localizer.memory)

@@ -1,11 +1,13 @@
 """Settings chosen on validation data: three searches, one after the other, each with an objective of its own.
 
     ranking   λ and the weights of the class terms: the best F1 that any threshold on the similarity reaches
-    gates     that threshold, and the odds that a candidate is right: most likely, given which ones were
+    gates     that threshold
     filter    gate width and variances: the truth is least surprising under the belief
 
-A search looks at a few values of each setting, the present one among them, and keeps it unless another is better.
-Wrong candidates are what teaches the gates: a validation drive should leave the map for a while.
+A search looks at a few values of each setting, the present one among them. What it finds is taken only if the
+validation is not worse with it, neither than before the search nor than before the calibration: in the RMSE, in the
+frames that are `localized` and wrong, in how far the 95 % ellipse is from holding 95 %. A better F1 alone proves
+nothing of that.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,20 +23,15 @@ from tmapr.evaluation.loops import correct_candidates, opportunities
 from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer
 from tmapr.running.progressive import RecognisedDrive, adapt, recognise_drive
-from tmapr.studies.odds import fit_odds, log_odds
-from tmapr.studies.scoring import Evidence, Score, gather_evidence, score_drives
+from tmapr.studies.scoring import Evidence, Outcome, Score, gather_evidence, score_drives
 from tmapr.system import System, build, make_map
 from tmapr.types import Watch
-
-FEWEST = 20
-"""Wrong candidates that are needed to learn the odds from."""
 
 RIDGES = (1.0, 0.1, 0.01, 0.001)
 CLASS_WEIGHTS = (0.0, 0.1, 0.3, 1.0)
 LIKELIHOOD_WEIGHTS = (0.0, 0.1, 0.3)
-FILTER: Mapping[str, tuple[object, ...]] = {
-    "gating.apr": ("always", "familiar"),
-    "gating.max_innovation": (20.0, 50.0, 150.0),
+FILTER: Mapping[str, tuple[float, ...]] = {
+    "tracking.gates.max_innovation": (20.0, 50.0, 150.0),
     "fusion.velocity_noise": (0.3, 1.0, 3.0, 10.0),
     "fusion.correction_variance": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
     "fusion.apr_variance": (25.0, 100.0, 400.0, 2500.0, 10_000.0),
@@ -42,7 +39,7 @@ FILTER: Mapping[str, tuple[object, ...]] = {
 SEARCHED: Mapping[str, tuple[str, ...]] = {
     "places": ("ridge",),
     "retrieval": ("candidates", "class_weight", "likelihood_weight"),
-    "gating": ("min_similarity", "odds", "apr", "max_innovation"),
+    "tracking.gates": ("min_similarity", "max_innovation"),
     "fusion": ("noise", "velocity_noise", "correction_variance", "min_correction_variance", "apr_variance"),
 }
 """What a calibration decides, by section; `candidates` and `noise` are kept, but give the others their meaning."""
@@ -74,6 +71,28 @@ class CalibrationData:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """Settings, the validation recognised with them, and how they do on it."""
+
+    system: System
+    drives: tuple[RecognisedDrive, ...]
+    score: Score
+
+    def with_settings(self, found: System, data: CalibrationData) -> "Tried":
+        """The same validation with other settings; recognised again only if these change what is recognised."""
+        same = (found.places, found.retrieval) == (self.system.places, self.system.retrieval)
+        return _try(found, self.drives if same else data.drives(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a search prefers, and by what its own objective says so."""
+
+    system: System
+    reached: str
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """The settings found, and the validation with the old and with the new ones."""
 
@@ -85,20 +104,47 @@ class Calibration:
 def calibrate(
     system: System, data: CalibrationData, watch: Watch = iter, tell: Callable[[str], None] = lambda _: None
 ) -> Calibration:
-    """Search ranking, gates and filter in turn."""
+    """Search ranking, gates and filter in turn; what makes the validation worse is not taken."""
     if not any(recording.known.any() for recording in data.validation):
         raise InputError("the validation sequences have no true positions; a calibration cannot tell right from wrong")
-    before = score_drives(data.drives(system), system.gating, system.fusion)
-    system = _search_ranking(system, data, watch, tell)
-    drives = data.drives(system)
-    system = _search_gates(system, gather_evidence(drives), tell)
-    system = _search_filter(system, drives, watch, tell)
-    return Calibration(system, before, score_drives(drives, system.gating, system.fusion))
+    before = now = _try(system, data.drives(system))
+    searches: Mapping[str, Callable[[Tried], Finding | None]] = {
+        "ranking": lambda now: _search_ranking(now, data, watch),
+        "gates": _search_gates,
+        "filter": lambda now: _search_filter(now, watch),
+    }
+    for name, search in searches.items():
+        found = search(now)
+        if found is None:
+            continue
+        trial = now.with_settings(found.system, data)
+        taken = trial.system != now.system and is_taken(trial.score.outcome, now.score.outcome, before.score.outcome)
+        change = _describe_change(now.score.outcome, trial.score.outcome)
+        tell(f"{name}: {'taken' if taken else 'kept'}, {found.reached}: {change}")
+        now = trial if taken else now
+    return Calibration(now.system, before.score, now.score)
 
 
-def _search_ranking(system: System, data: CalibrationData, watch: Watch, tell: Callable[[str], None]) -> System:
+def is_taken(found: Outcome, now: Outcome, start: Outcome) -> bool:
+    """Whether a search's finding is no worse than what it started from, and than what the calibration did."""
+    return not found.is_worse_than(now) and not found.is_worse_than(start)
+
+
+def _try(system: System, drives: tuple[RecognisedDrive, ...]) -> Tried:
+    return Tried(system, drives, score_drives(drives, system))
+
+
+def _describe_change(now: Outcome, then: Outcome) -> str:
+    return (
+        f"RMSE {now.rmse:.2f} → {then.rmse:.2f} m, {now.wrong} → {then.wrong} frames localized and wrong,"
+        f" {100 * now.coverage95:.1f} → {100 * then.coverage95:.1f} % in the 95 % ellipse"
+    )
+
+
+def _search_ranking(now: Tried, data: CalibrationData, watch: Watch) -> Finding | None:
+    system = now.system
     if system.retrieval.mode != "places":
-        return system
+        return None
     likelihoods = LIKELIHOOD_WEIGHTS if "mixture" in system.places.use else (system.retrieval.likelihood_weight,)
     weights = list(product(CLASS_WEIGHTS, likelihoods))
     ridges = list(dict.fromkeys((system.places.ridge, *RIDGES)))
@@ -108,8 +154,7 @@ def _search_ranking(system: System, data: CalibrationData, watch: Watch, tell: C
         for tried, f1 in _try_weights(trial, data, weights):
             if f1 > reached:
                 best, reached = tried, f1
-    tell(f"ranking: F1 {reached:.4f} at its best threshold, {len(ridges) * (len(weights) + 1)} choices tried")
-    return best
+    return Finding(best, f"F1 {reached:.4f} at its best threshold, of {len(ridges) * (len(weights) + 1)} choices")
 
 
 def _try_weights(
@@ -142,51 +187,40 @@ def _try_weights(
         yield tried, decision.f1 if decision else 0.0
 
 
-def _search_gates(system: System, evidence: Evidence, tell: Callable[[str], None]) -> System:
-    if system.retrieval.mode == "off":
-        return system
-    right, wrong = int(evidence.right.sum()), int((~evidence.right).sum())
-    if not right:
+def _search_gates(now: Tried) -> Finding | None:
+    if now.system.retrieval.mode == "off":
+        return None
+    evidence = gather_evidence(now.drives)
+    if not evidence.right.any():
         raise InputError("no candidate on the validation sequences is right; map them better before calibrating")
-    system = changed(system, {"gating.min_similarity": _choose_threshold(evidence)})
-    if wrong < FEWEST:
-        tell(
-            f"gates: only {wrong} wrong candidates, and odds need {FEWEST}; add a drive that leaves the map for a while"
-        )
-        return system
-    odds = fit_odds(evidence)
-    alone = log_odds(odds, evidence) >= system.gating.min_odds
-    tell(
-        f"gates: on their own {int((alone & evidence.right).sum())} of {right} right candidates are believed,"
-        f" {int((alone & ~evidence.right).sum())} of {wrong} wrong ones"
+    threshold, f1 = _choose_threshold(evidence)
+    return Finding(
+        changed(now.system, {"tracking.gates.min_similarity": threshold}), f"F1 {f1:.4f} from {threshold:.3f} on"
     )
-    return changed(system, {"gating.odds": odds})
 
 
-def _choose_threshold(evidence: Evidence) -> float:
-    """The similarity with the best F1 of loops, the highest of several."""
+def _choose_threshold(evidence: Evidence) -> tuple[float, float]:
+    """The similarity with the best F1 of loops, the highest of several; and that F1."""
     thresholds, accepted, hits = cuts(evidence.similarity, evidence.right)
-    return float(thresholds[np.argmax(hits / (accepted + evidence.opportunities))])
+    f1 = 2 * hits / (accepted + evidence.opportunities)
+    best = int(np.argmax(f1))
+    return float(thresholds[best]), float(f1[best])
 
 
-def _search_filter(
-    system: System, drives: Sequence[RecognisedDrive], watch: Watch, tell: Callable[[str], None]
-) -> System:
+def _search_filter(now: Tried, watch: Watch) -> Finding:
     """One setting after the other, twice: the surprise is smooth enough in each."""
-    # From where honest gates make sense: a search from elsewhere stops at the first hill.
-    best = changed(system, {"gating.apr": "familiar"})
-    least = score_drives(drives, best.gating, best.fusion).surprise
+    best, least = now.system, now.score.surprise
     steps = [(key, value) for _ in range(_ROUNDS) for key, values in FILTER.items() for value in values]
     for number in watch(range(len(steps))):
         key, value = steps[number]
-        trial = changed(best, {key: value})
+        tried = changed(best, {key: value})
         if key == "fusion.correction_variance":
             # A floor above it would hide it, and a confidence never exceeds 1.
-            trial = changed(trial, {"fusion.min_correction_variance": value})
-        if trial == best:
+            tried = changed(tried, {"fusion.min_correction_variance": value})
+        if tried == best:
             continue
-        surprise = score_drives(drives, trial.gating, trial.fusion).surprise
-        if surprise < least - _CLEARLY:
-            best, least = trial, surprise
-    tell(f"filter: surprise {least:.3f} nats a frame, {len(steps)} choices tried")
-    return best
+        score = score_drives(now.drives, tried)
+        # What is less surprising and worse would be refused in the end, and all the other steps with it.
+        if score.surprise < least - _CLEARLY and not score.outcome.is_worse_than(now.score.outcome):
+            best, least = tried, score.surprise
+    return Finding(best, f"surprise {least:.3f} nats a frame, of {len(steps)} choices")

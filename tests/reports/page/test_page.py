@@ -194,7 +194,7 @@ def test_labels_from_the_truth_are_called_an_upper_bound(run):
 
 def test_only_settings_that_differ_are_listed_and_all_are_in_the_toml(run, page):
     listed = {row[0]: row[1:3] for row in tabulate_changes(run.experiment).rows}
-    assert listed["gating.min_similarity"] == ("0.4", "0.6")
+    assert listed["tracking.gates.min_similarity"] == ("0.4", "0.6")
     assert listed["places.projection.dimension"][0] == "64"
     assert "places.cell" not in listed
     assert "cell = " in parsed(page).find(".//details/pre").text

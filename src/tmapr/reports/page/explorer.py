@@ -164,12 +164,11 @@ REASONS: Mapping[Reason, str] = {
     Reason.REPEATED_STAMP: "the frame before it has the same stamp",
     Reason.OLDER_STAMP: "the frame came later than a newer one",
     Reason.LOOKS_DIFFERENT: "the similarity of the match is below the threshold",
-    Reason.UNFAMILIAR: "nothing that was learned explains the image: its leverage is too high",
     Reason.OUT_OF_BOUNDS: "the match lies outside the bounds that were set",
     Reason.FAR_FROM_APR: "the match lies too far from the position of the pose head",
     Reason.FAR_FROM_BELIEF: "the match lies too far from where the filter believes to be",
     Reason.JUMPS: "the match is farther from the last accepted one than the camera can have moved",
-    Reason.UNCONFIRMED: "its odds, with those of matches before it that agree, do not suffice yet",
+    Reason.UNCONFIRMED: "it and the matches before it that agree do not suffice yet",
     Reason.ISOLATED: "too few of the best matches lie near the first",
     Reason.AMBIGUOUS: "a match elsewhere scores nearly as well",
 }

@@ -7,7 +7,7 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from tmapr.exceptions import InputError
-from tmapr.gating import Threshold, threshold_for_precision
+from tmapr.tracking import Threshold, threshold_for_precision
 
 
 def cuts(similarities, correct):

@@ -1,14 +1,12 @@
 """The gates: which one closes first, what it lets through, and why none can stay closed for ever."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from tmapr.gating import Gating, History, Odds, Quality, Sighting
+from tmapr.tracking import Gates, History, Sighting
 from tmapr.types import CHI2_95, NANOSECONDS, Belief, Candidate, Percept, Reason, Recognition
 
 NOW = 1_628_847_484_000_000_000
@@ -20,13 +18,13 @@ INNOVATION, RECOVERY = 20.0, 5
 
 def gates(**changes):
     """The paper's numbers and nothing else, whatever the defaults are."""
-    open_gates = {"max_leverage": 1.0, "bounds": None, "min_support": 0.0, "min_margin": 0.0}
+    open_gates = {"bounds": None, "min_support": 0.0, "min_margin": 0.0}
     paper = {"min_similarity": 0.82, "max_innovation": INNOVATION, "confidence_floor": 0.1, "max_jump": 10.0}
-    return Gating(**open_gates | paper | {"expiry": 10.0, "recovery": RECOVERY} | changes)
+    return Gates(**open_gates | paper | {"expiry": 10.0, "recovery": RECOVERY} | changes)
 
 
 GATES = gates()
-STRICT = gates(min_support=0.5, min_margin=0.25, max_leverage=0.3, bounds=(-10.0, -5.0, 10.0, 5.0))
+STRICT = gates(min_support=0.5, min_margin=0.25, bounds=(-10.0, -5.0, 10.0, 5.0))
 
 
 def east(metres):
@@ -58,8 +56,8 @@ def dissent(metres, dissenters, *, last=-100.0, **where):
     return History(sighting(last), sighting(metres, **where), dissenters)
 
 
-def reason(judges, given, apr, history=FRESH, leverage=None):
-    return judges.judge(Recognition(given, leverage), percept(apr), believed(), history)[1].reason
+def reason(judges, given, apr, history=FRESH):
+    return judges.judge(Recognition(given), percept(apr), believed(), history)[1].reason
 
 
 @pytest.mark.parametrize(
@@ -98,24 +96,22 @@ def test_the_first_failing_gate_names_the_verdict(given, apr, history, expected)
 
 
 @pytest.mark.parametrize(
-    ("given", "leverage", "expected"),
+    ("given", "expected"),
     [
-        (candidate(1.0), 0.3001, Reason.UNFAMILIAR),
-        (candidate(1.0), 0.3, Reason.ACCEPTED),
-        (candidate(1.0), None, Reason.ACCEPTED),
-        (candidate(10.0), 0.1, Reason.ACCEPTED),
-        (candidate(10.01), 0.1, Reason.OUT_OF_BOUNDS),
-        (candidate(-10.0), 0.1, Reason.ACCEPTED),
-        (candidate(-10.01), 0.1, Reason.OUT_OF_BOUNDS),
-        (candidate(1.0, support=0.5), 0.1, Reason.ACCEPTED),
-        (candidate(1.0, support=0.49), 0.1, Reason.ISOLATED),
-        (candidate(1.0, margin=0.25), 0.1, Reason.ACCEPTED),
-        (candidate(1.0, margin=0.24), 0.1, Reason.AMBIGUOUS),
-        (candidate(1.0, margin=float("inf")), 0.1, Reason.ACCEPTED),
+        (candidate(1.0), Reason.ACCEPTED),
+        (candidate(10.0), Reason.ACCEPTED),
+        (candidate(10.01), Reason.OUT_OF_BOUNDS),
+        (candidate(-10.0), Reason.ACCEPTED),
+        (candidate(-10.01), Reason.OUT_OF_BOUNDS),
+        (candidate(1.0, support=0.5), Reason.ACCEPTED),
+        (candidate(1.0, support=0.49), Reason.ISOLATED),
+        (candidate(1.0, margin=0.25), Reason.ACCEPTED),
+        (candidate(1.0, margin=0.24), Reason.AMBIGUOUS),
+        (candidate(1.0, margin=float("inf")), Reason.ACCEPTED),
     ],
 )
-def test_a_gate_that_is_set_closes_on_one_side_of_its_boundary(given, leverage, expected):
-    assert reason(STRICT, (given,), 0.0, leverage=leverage) is expected
+def test_a_gate_that_is_set_closes_on_one_side_of_its_boundary(given, expected):
+    assert reason(STRICT, (given,), 0.0) is expected
 
 
 @pytest.mark.parametrize(
@@ -128,22 +124,17 @@ def test_the_bounds_close_to_the_north_and_the_south(y, expected):
 
 
 LADDER = [
-    (candidate(99.0, similarity=0.1, support=0.0, margin=0.0), 0.9, Reason.UNFAMILIAR),
-    (candidate(99.0, similarity=0.1, support=0.0, margin=0.0), 0.1, Reason.LOOKS_DIFFERENT),
-    (candidate(99.0, support=0.0, margin=0.0), 0.1, Reason.OUT_OF_BOUNDS),
-    (candidate(9.0, support=0.0, margin=0.0), 0.1, Reason.ISOLATED),
-    (candidate(9.0, margin=0.0), 0.1, Reason.AMBIGUOUS),
-    (candidate(9.0), 0.1, Reason.FAR_FROM_APR),
+    (candidate(99.0, similarity=0.1, support=0.0, margin=0.0), Reason.LOOKS_DIFFERENT),
+    (candidate(99.0, support=0.0, margin=0.0), Reason.OUT_OF_BOUNDS),
+    (candidate(9.0, support=0.0, margin=0.0), Reason.ISOLATED),
+    (candidate(9.0, margin=0.0), Reason.AMBIGUOUS),
+    (candidate(9.0), Reason.FAR_FROM_APR),
 ]
 
 
-@pytest.mark.parametrize(("given", "leverage", "expected"), LADDER)
-def test_the_gates_are_asked_in_their_order(given, leverage, expected):
-    assert reason(STRICT, (given,), -90.0, accepted(-90.0), leverage) is expected
-
-
-def test_by_default_no_leverage_is_too_high():
-    assert reason(GATES, (candidate(1.0),), 0.0, leverage=1.0) is Reason.ACCEPTED
+@pytest.mark.parametrize(("given", "expected"), LADDER)
+def test_the_gates_are_asked_in_their_order(given, expected):
+    assert reason(STRICT, (given,), -90.0, accepted(-90.0)) is expected
 
 
 def test_the_first_accepted_of_several_wins():
@@ -224,7 +215,6 @@ def streamed(judges, frames, history=FRESH):
 
 
 A, J, B, R = Reason.ACCEPTED, Reason.JUMPS, Reason.FAR_FROM_BELIEF, Reason.RELOCALIZED
-U = Reason.UNCONFIRMED
 
 
 def test_the_allowance_is_the_displacement_not_the_path():
@@ -291,138 +281,3 @@ def test_no_stream_can_lock_the_gates(stream):
     """Whatever came before, `recovery` candidates that agree with one another are enough."""
     steady = [(0.0, 0.0)] * RECOVERY
     assert streamed(GATES, [*stream, *steady])[-1] is A
-
-
-@pytest.mark.parametrize(("apr", "kept"), [(0.0, True), (53.9, True), (54.1, False)])
-def test_a_pose_is_believed_up_to_its_limit_beyond_the_beliefs_ellipse(apr, kept):
-    gates = Gating(max_apr_error=50.0)
-    admitted = gates.admit(percept(apr), believed(), FRESH, Recognition())
-    assert (admitted.position is not None) is kept
-
-
-def test_a_percept_without_a_pose_is_admitted_as_it_is():
-    given = percept(None)
-    assert GATES.admit(given, believed(), FRESH, Recognition()) is given
-
-
-@pytest.mark.parametrize(
-    ("rule", "seen", "leverage", "kept"),
-    [
-        ("always", candidate(1.0, similarity=0.1), 0.9, True),
-        ("familiar", candidate(1.0), 0.1, True),
-        ("familiar", candidate(1.0, similarity=0.81), 0.1, False),
-        ("familiar", candidate(1.0), 0.31, False),
-        ("familiar", candidate(1.0, support=0.49), 0.1, False),
-        ("familiar", candidate(1.0, margin=0.24), 0.1, False),
-        ("familiar", None, None, True),
-    ],
-)
-def test_a_pose_may_be_believed_only_where_the_frame_looks_like_the_map(rule, seen, leverage, kept):
-    strict = STRICT.model_copy(update={"apr": rule})
-    recognition = Recognition((seen,) if seen else (), leverage)
-    admitted = strict.admit(percept(0.0), believed(), accepted(0.0), recognition)
-    assert (admitted.position is not None) is kept
-    # Before anything was accepted, the pose head is all there is.
-    assert strict.admit(percept(0.0), believed(), FRESH, recognition).position is not None
-
-
-# Log-odds are ten times what the similarity has above a half, so 0.9 is 4.
-WEIGHED = gates(
-    odds=Odds(similarity=Quality(centre=0.5, weight=10.0)),
-    min_odds=4.0,
-    return_odds=6.0,
-    expected_odds=3.0,
-    carried_odds=0.5,
-)
-
-
-@pytest.mark.parametrize(
-    ("similarity", "expected"), [(0.9001, Reason.ACCEPTED), (0.8999, Reason.UNCONFIRMED), (-1.0, Reason.UNCONFIRMED)]
-)
-def test_odds_decide_instead_of_the_thresholds(similarity, expected):
-    strict = WEIGHED.model_copy(update={"min_similarity": 0.99, "min_support": 1.0, "min_margin": 9.0})
-    given = candidate(1.0, similarity=similarity, support=0.0, margin=0.0)
-    assert reason(strict, (given,), 0.0, leverage=0.9) is expected
-
-
-def test_odds_do_not_reach_beyond_the_bounds():
-    bounded = WEIGHED.model_copy(update={"bounds": (-2.0, -2.0, 2.0, 2.0)})
-    assert reason(bounded, (candidate(2.1, similarity=1.0),), 0.0) is Reason.OUT_OF_BOUNDS
-
-
-@pytest.mark.parametrize(
-    ("metres", "similarity", "history", "expected"),
-    [
-        (4.9, 0.61, accepted(0.0), Reason.ACCEPTED),
-        (4.9, 0.59, accepted(0.0), Reason.UNCONFIRMED),
-        (5.1, 0.61, accepted(0.0), Reason.UNCONFIRMED),
-        (5.1, 0.91, accepted(0.0), Reason.ACCEPTED),
-        (4.9, 0.61, FRESH, Reason.UNCONFIRMED),
-        (4.9, 0.61, accepted(0.0, ago=10.01), Reason.UNCONFIRMED),
-    ],
-)
-def test_what_lies_where_it_is_expected_may_look_worse(metres, similarity, history, expected):
-    assert reason(WEIGHED, (candidate(metres, similarity=similarity),), 0.0, history) is expected
-
-
-def test_a_belief_that_is_not_sure_expects_nothing():
-    unsure = WEIGHED.model_copy(update={"max_jump": AXIS - 0.1})
-    assert reason(unsure, (candidate(1.0, similarity=0.61),), 0.0, accepted(0.0)) is Reason.UNCONFIRMED
-
-
-def weighed(frames, judges=WEIGHED):
-    """The reasons for a stream of (candidate's position, its log-odds), ten frames a second."""
-    reasons, history = [], FRESH
-    for index, (metres, odds) in enumerate(frames):
-        belief = believed(stamp=NOW + index * NANOSECONDS // 10)
-        given = candidate(metres, similarity=0.5 + odds / 10)
-        chosen, verdict = judges.judge(Recognition((given,)), percept(), belief, history)
-        history = judges.remember(history, chosen, percept(), belief, verdict)
-        reasons.append(verdict.reason)
-    return reasons
-
-
-def test_the_evidence_of_candidates_that_agree_adds_up():
-    # 2.5, then 2.5 + 2.5/2 = 3.75, then 2.5 + 3.75/2 = 4.375.
-    assert weighed([(0.0, 2.5)] * 3) == [U, U, A]
-    assert weighed([(0.0, 2.5)] * 9, WEIGHED.model_copy(update={"carried_odds": 0.0})) == [U] * 9
-
-
-def test_the_evidence_of_candidates_that_disagree_does_not():
-    assert weighed([(metres, 2.5) for metres in (2.0, 18.0) * 5]) == [U] * 10
-
-
-@pytest.mark.parametrize(("odds", "expected"), [(4.5, [U, A]), (2.9, [U] * 9), (6.01, [A])])
-def test_once_the_last_accept_is_forgotten_more_evidence_is_needed(odds, expected):
-    """The camera was on the map and has probably left it: 4.5 alone is not enough, with half of it again it is."""
-    reasons, history = [], accepted(0.0, ago=10.01)
-    for index in range(len(expected)):
-        belief = believed(stamp=NOW + index * NANOSECONDS // 10)
-        chosen, verdict = WEIGHED.judge(
-            Recognition((candidate(0.0, similarity=0.5 + odds / 10),)), percept(), belief, history
-        )
-        history = WEIGHED.remember(history, chosen, percept(), belief, verdict)
-        reasons.append(verdict.reason)
-    assert reasons == expected
-
-
-def test_what_speaks_against_a_candidate_is_forgotten():
-    assert weighed([(0.0, -4.0)] * 5 + [(0.0, 4.01)]) == [U] * 5 + [A]
-
-
-def test_evidence_expires_like_an_accept():
-    history = History(dissent=sighting(0.0, ago=10.01), evidence=9.0)
-    assert reason(WEIGHED, (candidate(0.0, similarity=0.8),), 0.0, history) is U
-    assert reason(WEIGHED, (candidate(0.0, similarity=0.8),), 0.0, replace(history, dissent=sighting(0.0))) is A
-
-
-def test_a_candidate_that_is_not_believed_does_not_count_among_the_dissenters():
-    streams = [(-18.0, 5.0)] + [(0.0, 4.0), (0.0, -5.0)] * 4 + [(0.0, 4.0)]
-    assert weighed(streams) == [A] + [J, U] * 4 + [A]
-
-
-@pytest.mark.parametrize(("similarity", "kept"), [(0.91, True), (0.89, False)])
-def test_a_pose_is_believed_by_the_same_odds(similarity, kept):
-    familiar = WEIGHED.model_copy(update={"apr": "familiar"})
-    given = (candidate(1.0, similarity=similarity),)
-    assert (familiar.admit(percept(), believed(), accepted(0.0), Recognition(given)).position is not None) is kept

@@ -1,0 +1,45 @@
+"""Settings that earlier versions had: where each of them is now, or what does its work."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_MOVED = (
+    "min_similarity",
+    "bounds",
+    "min_support",
+    "min_margin",
+    "max_innovation",
+    "confidence_floor",
+    "max_jump",
+    "max_speed",
+    "expiry",
+    "recovery",
+)
+_EVIDENCE = 'was removed; the route filter (tracking.method = "route") weighs evidence itself'
+_POSES = 'was removed; the route filter (tracking.method = "route") weighs the pose head itself'
+
+REMOVED: Mapping[str, str] = {
+    **{f"gating.{key}": f"is now tracking.gates.{key}" for key in _MOVED},
+    "gating.odds": _EVIDENCE,
+    "gating.min_odds": _EVIDENCE,
+    "gating.return_odds": _EVIDENCE,
+    "gating.expected_odds": _EVIDENCE,
+    "gating.expected_radius": _EVIDENCE,
+    "gating.carried_odds": _EVIDENCE,
+    "gating.max_leverage": _EVIDENCE,
+    "gating.max_apr_error": _POSES,
+    "gating.apr": _POSES,
+    "gating": "is now tracking.gates",
+}
+"""By the path that files wrote; a section after its keys, which say more."""
+
+
+def find_removed(tree: Mapping[str, Any]) -> str | None:
+    """What became of the first setting in the tree that is in the table; None if there is none."""
+    return next((f"{path}: {fate}" for path, fate in REMOVED.items() if _holds(tree, path.split("."))), None)
+
+
+def _holds(tree: object, keys: Sequence[str]) -> bool:
+    if not keys:
+        return True
+    return isinstance(tree, Mapping) and keys[0] in tree and _holds(tree[keys[0]], keys[1:])
