@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from made_up import record_percepts, with_detour
-from tmapr.config import changed
+from tmapr.config import changed, differences
+from tmapr.config.tree import as_tree
 from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Fusion
 from tmapr.places.classifier import Places
@@ -60,3 +61,111 @@ def test_the_scores_are_those_of_the_settings(found, material):
 
 def test_the_validation_is_not_worse_afterwards(found):
     assert not found.after.outcome.is_worse_than(found.before.outcome)
+
+
+LOOSE = changed(SYSTEM, {"fusion": Fusion(noise="acceleration", apr_variance=2500.0)})
+STRICT = changed(SYSTEM, {"fusion": Fusion(noise="acceleration"), "tracking.gates.min_similarity": 0.9})
+
+
+def best_threshold(evidence):
+    def f1(threshold):
+        accepted = evidence.similarity >= threshold
+        return 2 * (accepted & evidence.right).sum() / (accepted.sum() + evidence.opportunities)
+
+    return max(sorted(evidence.similarity, reverse=True), key=f1)
+
+
+def test_a_threshold_that_makes_nothing_worse_is_that_of_the_best_f1(material):
+    told = []
+    found = calibrate(LOOSE, material, tell=told.append)
+    assert told[1].startswith("gates: taken, F1 ")
+    assert found.system.tracking.gates.min_similarity == best_threshold(gather_evidence(material.drives(found.system)))
+
+
+def test_a_threshold_of_better_f1_that_lets_wrong_frames_in_is_not_taken(material):
+    told = []
+    found = calibrate(STRICT, material, tell=told.append)
+    preferred = best_threshold(gather_evidence(material.drives(found.system)))
+    assert preferred < 0.9
+    with_it = changed(STRICT, {"tracking.gates.min_similarity": float(preferred)})
+    then = score_drives(material.drives(with_it), with_it).outcome
+    assert (found.before.outcome.wrong, then.wrong) == (0, 2)
+    assert then.is_worse_than(found.before.outcome)
+    assert found.system.tracking.gates.min_similarity == 0.9
+    assert found.after.outcome.wrong == 0
+    assert told[1].startswith(f"gates: kept, F1 0.9318 from {preferred:.3f} on: RMSE 9.92 → 6.41 m, 0 → 2 frames")
+
+
+def test_a_ranking_of_better_f1_that_is_wrong_more_often_is_not_taken(material):
+    told = []
+    found = calibrate(LOOSE, material, tell=told.append)
+    assert told[0].startswith("ranking: kept, F1 0.9318 at its best threshold")
+    assert (found.system.places, found.system.retrieval) == (LOOSE.places, LOOSE.retrieval)
+
+
+@pytest.mark.parametrize("start", [LOOSE, STRICT, changed(STRICT, {"retrieval.mode": "global", "fusion.apr": False})])
+def test_no_calibration_is_worse_on_its_validation(start, material):
+    found = calibrate(start, material)
+    assert not found.after.outcome.is_worse_than(found.before.outcome)
+
+
+GOOD = Outcome(rmse=2.0, wrong=3, coverage95=0.94)
+
+
+@pytest.mark.parametrize(
+    ("found", "taken"),
+    [
+        (GOOD, True),
+        (replace(GOOD, rmse=2.01), True),
+        (replace(GOOD, rmse=2.03), False),
+        (replace(GOOD, rmse=1.0, wrong=4), False),
+        (replace(GOOD, wrong=2), True),
+        (replace(GOOD, coverage95=0.936), True),
+        (replace(GOOD, coverage95=0.934), False),
+        (replace(GOOD, coverage95=0.964), True),
+        (replace(GOOD, rmse=1.0, coverage95=0.97), False),
+    ],
+)
+def test_a_finding_is_taken_if_it_is_worse_in_nothing(found, taken):
+    assert is_taken(found, GOOD, GOOD) is taken
+
+
+def test_little_by_little_is_not_allowed_either():
+    slipped, further = replace(GOOD, rmse=2.015), replace(GOOD, rmse=2.03)
+    assert is_taken(slipped, GOOD, GOOD)
+    assert is_taken(further, slipped, slipped)
+    assert not is_taken(further, slipped, GOOD)
+
+
+def test_a_system_without_retrieval_has_only_a_filter_to_calibrate(material):
+    told = []
+    alone = changed(SYSTEM, {"retrieval.mode": "off"})
+    found = calibrate(alone, material, tell=told.append)
+    assert [line.partition(":")[0] for line in told] == ["filter"]
+    assert found.after.surprise <= found.before.surprise
+
+
+def test_nothing_is_changed_but_what_is_searched(found):
+    searched = {f"{section}.{key}" for section, keys in SEARCHED.items() for key in keys}
+    changes = differences(as_tree(SYSTEM), as_tree(found.system), "system")
+    assert changes
+    assert {line.split(" = ")[0].removeprefix("system.") for line in changes} <= searched
+
+
+def test_each_search_says_what_it_found(found, told):
+    assert found.system is not None
+    assert [line.partition(":")[0] for line in told] == ["ranking", "gates", "filter"]
+
+
+def test_without_true_positions_there_is_nothing_to_learn_from(material):
+    recording = material.validation[0]
+    blind = replace(recording, known=np.zeros(len(recording), dtype=bool))
+    with pytest.raises(InputError, match="no true positions"):
+        calibrate(SYSTEM, replace(material, validation=(blind,)))
+
+
+def test_a_drive_that_never_comes_near_the_map_is_refused(material):
+    recording = material.validation[0]
+    elsewhere = replace(recording, truth=recording.truth + 1000.0)
+    with pytest.raises(InputError, match=r"night: no true position is within 10 m of the map"):
+        calibrate(SYSTEM, replace(material, validation=(elsewhere,)))

@@ -209,18 +209,21 @@ def _choose_threshold(evidence: Evidence) -> tuple[float, float]:
 
 def _search_filter(now: Tried, watch: Watch) -> Finding:
     """One setting after the other, twice: the surprise is smooth enough in each."""
-    best, least = now.system, now.score.surprise
+    here, least = now.system, now.score.surprise
+    # The way to the least surprise may lead through worse settings and end in some; the best that are not are kept.
+    best, lowest = here, least
     steps = [(key, value) for _ in range(_ROUNDS) for key, values in FILTER.items() for value in values]
     for number in watch(range(len(steps))):
         key, value = steps[number]
-        tried = changed(best, {key: value})
+        tried = changed(here, {key: value})
         if key == "fusion.correction_variance":
             # A floor above it would hide it, and a confidence never exceeds 1.
             tried = changed(tried, {"fusion.min_correction_variance": value})
-        if tried == best:
+        if tried == here:
             continue
         score = score_drives(now.drives, tried)
-        # What is less surprising and worse would be refused in the end, and all the other steps with it.
-        if score.surprise < least - _CLEARLY and not score.outcome.is_worse_than(now.score.outcome):
-            best, least = tried, score.surprise
-    return Finding(best, f"surprise {least:.3f} nats a frame, of {len(steps)} choices")
+        if score.surprise < lowest - _CLEARLY and not score.outcome.is_worse_than(now.score.outcome):
+            best, lowest = tried, score.surprise
+        if score.surprise < least - _CLEARLY:
+            here, least = tried, score.surprise
+    return Finding(best, f"surprise {lowest:.3f} nats a frame, of {len(steps)} choices")
