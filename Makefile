@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real worlds table study calibrated styles sabotage lint clean
+.PHONY: demo test test-long bench real worlds table study styles sabotage lint clean
 
 demo: $(READY)
 	$(BIN)/tmapr demo --out runs/demo
@@ -39,8 +39,8 @@ table: $(READY) $(FAMILIES:%=data/rendered-%/experiment.toml)
 data/rendered-%/experiment.toml: | $(READY)
 	$(BIN)/tmapr simulate data/rendered-$* --layout ms2 --family $* --seed 1 --traverses $(LAPS) --frames 600
 
-# Worlds that nothing was tuned on: rendered, trained, every row of the ablations, and what the calibration on world 11
-# brought. Hours on two cores; interrupted, it goes on. `make calibrated` makes the calibration itself again.
+# Worlds that nothing was tuned on, with default settings: rendered, trained, every row of the ablations, and what happens
+# off the map. Hours on two cores; interrupted, it goes on.
 CITIES := $(addprefix runs/night-city-,31 32 33 34 35)
 VALLEYS := $(addprefix runs/night-valley-,26 27 28 29 30)
 DRIVES := noon,noon2:noon,noon3:noon,dusk,rain,overcast,again:noon,night,away:night,noon4:noon,noon5:noon
@@ -50,8 +50,8 @@ study: $(addsuffix /ablation.json,$(CITIES) $(VALLEYS))
 	$(BIN)/tmapr report $(VALLEYS) --table system
 	$(BIN)/tmapr report $(CITIES) --table loops
 	$(BIN)/tmapr report $(VALLEYS) --table loops
-	$(BIN)/python benchmarks/study.py $(CITIES) --rows experiments/calibrated/city
-	$(BIN)/python benchmarks/study.py $(VALLEYS) --rows experiments/calibrated/valley
+	$(BIN)/python benchmarks/study.py $(CITIES)
+	$(BIN)/python benchmarks/study.py $(VALLEYS)
 
 runs/night-%/ablation.json: runs/night-%/apr/best
 	$(BIN)/tmapr ablate $(call night,$*)
@@ -64,16 +64,6 @@ night = experiments/night-$(word 1,$(subst -, ,$1)).toml --run runs/night-$1 --s
 data/night-%/experiment.toml: | $(READY)
 	$(BIN)/tmapr simulate data/night-$* --layout folder --family $(word 1,$(subst -, ,$*)) --seed $(word 2,$(subst -, ,$*)) \
 	  --traverses $(DRIVES) --detour away --frames 600
-
-# The rows of the system's ablation are calibrated too, each for itself.
-calibrated: $(patsubst %,data/night-%-11/experiment.toml,city valley)
-	for family in city valley; do \
-	  calibrate="$(BIN)/tmapr calibrate experiments/calibrate-$$family.toml"; to=experiments/calibrated; \
-	  $(BIN)/tmapr train experiments/calibrate-$$family.toml --set 'data.validation=["noon3"]' && \
-	  $$calibrate --out $$to/$$family.toml && \
-	  $$calibrate --out $$to/$$family/apr+capf.toml --set retrieval.mode=off && \
-	  $$calibrate --out $$to/$$family/global+capf.toml --set retrieval.mode=global --set fusion.apr=false && \
-	  $$calibrate --out $$to/$$family/apr+global+capf.toml --set retrieval.mode=global || exit; done
 
 # Worlds in styles that nothing was chosen on, real sets, and what may happen to a robot. The rows of today's method are
 # in benchmarks/rows: without them, half an hour on two cores, and longer where pose heads are trained without a GPU.

@@ -33,9 +33,7 @@ def test_the_score_is_that_of_the_estimates(noon_detour, recording, recognised, 
     )
     apart = np.hypot(*away.T)
     localized = np.array([each.status is Status.LOCALIZED for each in estimates])
-    inside = [
-        here @ np.linalg.inv(each.covariance) @ here <= CHI2_95 for here, each in zip(away, estimates, strict=True)
-    ]
+    nees = [here @ np.linalg.inv(each.covariance) @ here for here, each in zip(away, estimates, strict=True)]
     assert found.outcome.rmse == pytest.approx(np.sqrt((apart[near] ** 2).mean()))
     assert found.outcome.wrong == (localized & (apart > 10)).sum()
     assert found.outcome.coverage95 == pytest.approx((np.array(nees) <= CHI2_95).mean())
