@@ -12,6 +12,7 @@ import numpy as np
 
 import tmapr
 from tmapr.artifacts.run import RunFolder
+from tmapr.config import changed
 from tmapr.experiment import Data, Experiment
 from tmapr.running.running import map_experiment
 from tmapr.simulation.camera import Camera
