@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from tmapr.config.settings import Settings
+from tmapr.config import Settings, changed
 from tmapr.fusion import kalman
 from tmapr.types import NANOSECONDS, Belief, Status
 
@@ -69,7 +69,12 @@ class Fusion(Settings):
         variances = np.repeat([deviation**2, self.initial_speed**2], 2)
         return Belief(stamp, np.concatenate([_require_finite(position), np.zeros(2)]), np.diag(variances))
 
-    def predict(self, belief: Belief, stamp: int) -> Belief:
+    def fit(self, speed: float) -> "Fusion":
+        """The same with what was left to the reference: its speed changes within seconds, whatever it is."""
+        told = {"velocity_noise": speed**2 / _CHANGES, "initial_speed": _FASTER * speed, "noise": "acceleration"}
+        return changed(self, {f"{key}": value for key, value in told.items()})
+
+    def predict(self, belief: Belief, stamp: int, noise_scale: float = 1.0) -> Belief:
         """Move the belief to `stamp`; one at the belief's own stamp is returned as it is.
 
         A gap longer than `max_gap` says nothing of the velocity any more, and extrapolating it would send the
@@ -83,7 +88,8 @@ class Fusion(Settings):
             return belief
         gap = (stamp - belief.stamp) / NANOSECONDS
         dt = min(gap, self.max_gap)
-        mean, covariance = kalman.predict(belief.mean, belief.covariance, _transition(dt), self._motion_noise(dt))
+        noise = noise_scale * self._motion_noise(dt)
+        mean, covariance = kalman.predict(belief.mean, belief.covariance, _transition(dt), noise)
         if gap <= self.max_gap:
             return Belief(stamp, mean, covariance)
         unknown = self.start(stamp, mean[:2], self.initial_speed * (gap - dt))
@@ -103,6 +109,28 @@ class Fusion(Settings):
     def correct_reference(self, belief: Belief, position: Float[np.ndarray, "2"], confidence: float) -> Belief:
         """Correct with an accepted reference's position, eq. (9)."""
         return _correct(belief, position, self._reference_variance(confidence))
+
+    def measure_nis(
+        self, belief: Belief, position: Float[np.ndarray, "2"], covariance: Float[np.ndarray, "2 2"]
+    ) -> float:
+        """NIS of a position of any covariance about to correct."""
+        surprise = _require_finite(position) - belief.position
+        return float(surprise @ np.linalg.solve(belief.covariance[:2, :2] + covariance, surprise))
+
+    def correct(self, belief: Belief, position: Float[np.ndarray, "2"], covariance: Float[np.ndarray, "2 2"]) -> Belief:
+        """Correct with a position of any covariance."""
+        mean, spread = kalman.correct(
+            belief.mean, belief.covariance, _require_finite(position), _OBSERVATION, covariance
+        )
+        return Belief(belief.stamp, mean, spread)
+
+    def slow_down(self, belief: Belief, factor: float) -> Belief:
+        """Correct with a velocity that is this share of the believed one: the camera was seen to move so much."""
+        H = np.eye(2, 4, 2)  # velocities
+        speed = float(np.hypot(*belief.mean[2:]))
+        noise = np.eye(2) * (0.1 * speed + 1e-3) ** 2
+        mean, spread = kalman.correct(belief.mean, belief.covariance, factor * belief.mean[2:], H, noise)
+        return Belief(belief.stamp, mean, spread)
 
     def _reference_variance(self, confidence: float) -> float:
         if not isfinite(confidence):
@@ -140,6 +168,9 @@ class Fusion(Settings):
         return _planar([[q * dt**3 / 3, q * dt**2 / 2], [q * dt**2 / 2, q * dt]])
 
 
+_CHANGES = 5.0
+"""Seconds in which a speed may change by itself."""
+_FASTER = 3.0
 _OBSERVATION = np.eye(2, 4)
 """H of eq. (7): positions are measured, velocities are not."""
 
