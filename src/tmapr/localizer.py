@@ -106,6 +106,11 @@ class Localizer:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
         self.tracker.start_at(stamp, np.asarray(position, dtype=float), deviation)
 
+    def expect_head(self, error: float | None) -> None:
+        """Trust the pose head from the start as far as its validation says, by its error in metres."""
+        if error is not None:
+            self.tracker.expect_head(error)
+
     def _invalid(self, percept: Percept) -> bool:
         """Whether the numbers are unusable. A descriptor of another kind is the caller's mistake and refused."""
         descriptor = percept.descriptor
