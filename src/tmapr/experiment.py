@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from tmapr.artifacts.run import RunFolder, read_head_error, is_trained_head
+from tmapr.artifacts.run import RunFolder, is_trained_head, read_head_error
 from tmapr.baselines.settings import Baselines
 from tmapr.config import Settings, changed, load_settings
 from tmapr.config.tree import shorten

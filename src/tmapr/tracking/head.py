@@ -13,8 +13,8 @@ _FIRST_VIEWS = 3.0
 _MOST_VIEWS = 100.0
 _USELESS = 0.5
 """Chance that what the head says has nothing to do with where the camera is."""
-_ERRS_ALIKE = 0.1
-"""Share of a view's evidence that is new."""
+_AT_FIRST, _ERRS_ALIKE = 0.5, 0.1
+"""Shares of a view's evidence that are new: of the first one, and of those after it."""
 
 
 class HeadTrust:
@@ -62,5 +62,5 @@ class HeadTrust:
         # Far from every reference it says nothing of which one.
         useless = 1.0 - (1.0 - _USELESS) * np.exp(-0.5 * float(squared.min()) / self.variance)
         evidence = np.log(useless + (1.0 - useless) * likely / float(likely @ share))
-        weighed: Float[np.ndarray, " refs"] = evidence * (1.0 if first else _ERRS_ALIKE)
+        weighed: Float[np.ndarray, " refs"] = evidence * (_AT_FIRST if first else _ERRS_ALIKE)
         return weighed
