@@ -53,5 +53,5 @@ class Tracker(Protocol):
 def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory) -> Tracker:
     """One of the method that the settings name."""
     if tracking.method == "paper":
-        return PaperTracker(tracking, fusion, memory.positions)
+        return PaperTracker(tracking, fusion, memory)
     return RouteTracker(tracking, fusion, memory)

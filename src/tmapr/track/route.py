@@ -32,8 +32,6 @@ from tmapr.types import (
     Verdict,
 )
 
-_PLACE = 10.0
-"""Metres that are one place, or two references of a sparser map: what `localized` promises."""
 _LIKELY = 0.5
 _UNSEEN = 0.35
 """Of a view's metres: what no match tells, such as how far beside the mapped way the camera drives."""
@@ -51,11 +49,12 @@ class RouteTracker:
 
     def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
         route = lay_route(memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors)
-        self.placer = Placer(route, tracking.radius or max(_PLACE, 2.0 * route.spacing))
+        reference = memory.measure()
+        self.placer = Placer(route, tracking.radius or reference.place)
         self.belief: Belief | None = None
         self._memory = memory
         self._certainty = tracking.certainty
-        self._fusion = fusion.fit(route.speed)
+        self._fusion = fusion.fit(reference)
         self._placing: Placing | None = None
         self._expected = self._seen = 0.0
         """Views that the belief's speed promised, and those that came, since both were compared."""
