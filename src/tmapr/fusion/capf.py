@@ -46,9 +46,6 @@ class Fusion(Settings):
     min_correction_variance: float = Field(
         4.0, gt=0, description="r_min: least variance of a reference position, per axis, m²"
     )
-    min_confidence: float = Field(
-        1e-4, gt=0, le=1, description="10⁻⁴ of eq. (9): the least confidence divided by, no unit"
-    )
     initial_speed: float = Field(
         0.0, ge=0, description="σ_v: standard deviation of an unknown velocity, per axis, m/s; 0: by the reference"
     )
@@ -143,7 +140,7 @@ class Fusion(Settings):
     def _reference_variance(self, confidence: float) -> float:
         if not isfinite(confidence):
             raise ValueError(f"confidence must be finite, got {confidence}")
-        return max(self.correction_variance / max(confidence, self.min_confidence), self.min_correction_variance)
+        return max(self.correction_variance / max(confidence, _LEAST_CONFIDENCE), self.min_correction_variance)
 
     def relocalize(self, belief: Belief, position: Float[np.ndarray, "2"], deviation: float) -> Belief:
         """Start again at `position`: the belief was wrong, so nothing but its stamp is kept."""
@@ -176,6 +173,8 @@ class Fusion(Settings):
         return _planar([[q * dt**3 / 3, q * dt**2 / 2], [q * dt**2 / 2, q * dt]])
 
 
+_LEAST_CONFIDENCE = 1e-4
+"""10⁻⁴ of eq. (9): what is divided by at least."""
 _CHANGES = 5.0
 """Seconds in which a speed may change by as much as itself."""
 _FASTER = 3.0

@@ -47,7 +47,7 @@ class Tracker(Protocol):
         """Everything that changes."""
 
     def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; those of another method are left alone."""
+        """Continue from where `arrays` of the same method were taken."""
 
 
 def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory) -> Tracker:

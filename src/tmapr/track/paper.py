@@ -117,9 +117,8 @@ class PaperTracker:
         return self.track.arrays()
 
     def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; those of another method are left alone."""
-        if "dissenters" in arrays:
-            self.track = Track.from_arrays(arrays)
+        """Continue from where `arrays` were taken."""
+        self.track = Track.from_arrays(arrays)
 
     def _starts_again(self, belief: Belief) -> bool:
         """Whether not even a velocity is known any more: corrected over hundreds of metres, one would be invented."""

@@ -272,9 +272,7 @@ class RouteTracker:
         return arrays
 
     def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; those of another method are left alone."""
-        if "standing" not in arrays:
-            return
+        """Continue from where `arrays` were taken."""
         self.placer.restore(take(arrays, "placer."))
         self._expected, self._seen = (float(value) for value in arrays["standing"])
         placing, belief = take(arrays, "placing."), take(arrays, "belief.")

@@ -51,7 +51,6 @@ class Gates(Settings):
     bounds: Bounds | None = Field(
         None, description="x_min, y_min, x_max, y_max in metres: corrections are accepted only inside"
     )
-    min_support: float = Field(0.0, ge=0, le=1, description="local support a candidate must have")
     min_margin: float = Field(0.0, ge=0, description="score margin a candidate must have, deviations")
     max_innovation: float = Field(
         0.0, ge=0, description="τ_p: distance to the pose head's position, metres; 0: by the reference"
@@ -113,8 +112,6 @@ class Gates(Settings):
             return Reason.LOOKS_DIFFERENT
         if not self._inside(candidate.position):
             return Reason.OUT_OF_BOUNDS
-        if candidate.support < self.min_support:
-            return Reason.ISOLATED
         return Reason.AMBIGUOUS if candidate.margin < self.min_margin else None
 
     def _judge_motion(self, candidate: Candidate, belief: Belief, history: History, here: Sighting) -> Verdict:
