@@ -81,7 +81,8 @@ def lay_route(
     steps, spacing = measure_steps(drives, positions), reference.spacing
     closed = np.array([_closes(positions[drive], moved, spacing) for drive, moved in zip(drives, steps, strict=True)])
     edges = [
-        _cut(positions[drive], moved, spacing, loop) for drive, moved, loop in zip(drives, steps, closed, strict=True)
+        _cut(positions[drive], moved, spacing, bool(loop))
+        for drive, moved, loop in zip(drives, steps, closed, strict=True)
     ]
     view = _NEW_VIEW * _measure_unrelated(descriptors)
     along = [np.concatenate([[0.0], np.cumsum(moved)]) for moved in steps]
