@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import chi2
 
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.fusion.capf import Fusion
@@ -208,7 +207,8 @@ class RouteTracker:
         covariance[:2, :2] += np.eye(2) * (_UNSEEN * placing.view_metres) ** 2
         held = 0.95
         if placing.p_place >= held:
-            covariance[:2, :2] *= chi2.ppf(min(held / placing.p_place, 0.9999), 2) / CHI2_95
+            # −2 ln(1 − p) is the quantile of χ² with two degrees of freedom.
+            covariance[:2, :2] *= -2.0 * np.log1p(-min(held / placing.p_place, 0.9999)) / CHI2_95
             return covariance
         points, masses = self.placer.filter.list_modes()
         off = points - belief.position
