@@ -76,5 +76,8 @@ def _find_usual(steps: Float[np.ndarray, " n"]) -> float:
     moved = steps[steps > 0]
     if not len(moved):
         return 1.0  # a single spot: nothing says how large a step is
-    usual = float(np.median(moved))
+    # Half of the way was driven in longer steps: unlike the median, a long stop's jitter does not change that.
+    moved = np.sort(moved)
+    way = np.cumsum(moved)
+    usual = float(moved[np.searchsorted(way, way[-1] / 2)])
     return float(np.median(moved[moved > _STANDING * usual]))
