@@ -14,7 +14,9 @@ from tmapr.types import NANOSECONDS
 _PLACE = 10.0
 _PLACES, _REFERENCES = 10.0, 3.0
 _STANDING = 0.1
-"""Share of the usual step below which the mapped drive stood."""
+"""Share of a long step below which the mapped drive stood."""
+_LONG = 90.0
+"""Percent of the steps that are shorter than what counts as a step: most of them may be the jitter of a long stop."""
 _TOP = 99.0
 """Percent of the steps that are slower: a jump of the positions is no speed."""
 
@@ -57,7 +59,7 @@ def measure_reference(
     steps = np.concatenate(measure_steps(drives, positions))
     seconds = np.concatenate([np.diff(stamps[drive]) for drive in drives]) / NANOSECONDS
     extent = float(np.hypot(*np.ptp(positions, axis=0)))
-    spacing = _find_usual(steps)
+    spacing = _find_step(steps)
     moving = (steps > _STANDING * spacing) & (seconds > 0)
     if not moving.any():
         # A single spot says nothing of motion; a step a second stands for it.
@@ -72,12 +74,9 @@ def measure_reference(
     )
 
 
-def _find_usual(steps: Float[np.ndarray, " n"]) -> float:
+def _find_step(steps: Float[np.ndarray, " n"]) -> float:
     moved = steps[steps > 0]
     if not len(moved):
         return 1.0  # a single spot: nothing says how large a step is
-    # Half of the way was driven in longer steps: unlike the median, a long stop's jitter does not change that.
-    moved = np.sort(moved)
-    way = np.cumsum(moved)
-    usual = float(moved[np.searchsorted(way, way[-1] / 2)])
-    return float(np.median(moved[moved > _STANDING * usual]))
+    long = float(np.percentile(moved, _LONG))
+    return float(np.median(moved[moved > _STANDING * long]))
