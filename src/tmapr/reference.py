@@ -15,7 +15,7 @@ _PLACE = 10.0
 _PLACES, _REFERENCES = 10.0, 3.0
 _STANDING = 0.1
 """Share of a long step below which the mapped drive stood."""
-_LONG = 90.0
+_LONG = 95.0
 """Percent of the steps that are shorter than what counts as a step: most of them may be the jitter of a long stop."""
 _TOP = 99.0
 """Percent of the steps that are slower: a jump of the positions is no speed."""
