@@ -21,7 +21,7 @@ from tmapr.track import make_tracker
 from tmapr.tracking import Tracking
 from tmapr.types import Estimate, Fault, Frame, Lesson, Percept, Recognition
 
-STATE_KIND, STATE_VERSION = "state", 1
+STATE_KIND, STATE_VERSION = "state", 2
 Perceive = Callable[[Frame], Percept]
 _UNIT_TOLERANCE = 1e-2
 _FARTHEST = 1e8  # metres: more than around the Earth is no position
@@ -40,7 +40,7 @@ class Stages:
 
 
 class Localizer:
-    """Owns the learned state A_t, the belief and the gates' memory; shares the map."""
+    """Owns the learned state A_t and the tracker; shares the map."""
 
     def __init__(
         self,
@@ -131,7 +131,8 @@ class Localizer:
         path = Path(directory) / "state.npz"
         if not path.with_name("map.npz").exists():
             raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
-        header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, {"map": self._stages.map_digest})
+        notes = {"map": self._stages.map_digest, "method": self._stages.tracking.method}
+        header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, notes)
         save_arrays(path, header, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -139,7 +140,11 @@ class Localizer:
         learned, due = self.classifier.arrays(), self._teacher.arrays()
         return put("classifier.", learned) | put("labels.", due) | put("track.", self.tracker.arrays())
 
-    def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; the classifier is given at construction."""
+    def restore(self, arrays: Arrays, method: str) -> None:
+        """Continue from where `arrays` were taken; the classifier is given at construction.
+
+        What another method carried from frame to frame means nothing here: then the drive starts anew.
+        """
         self._teacher.restore(take(arrays, "labels."))
-        self.tracker.restore(take(arrays, "track."))
+        if method == self._stages.tracking.method:
+            self.tracker.restore(take(arrays, "track."))

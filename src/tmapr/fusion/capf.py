@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from tmapr.config import Settings, changed
+from tmapr.config import Settings, filled
 from tmapr.fusion import kalman
+from tmapr.reference import Reference
 from tmapr.types import NANOSECONDS, Belief, Status
 
 
@@ -30,11 +31,11 @@ class Fusion(Settings):
     """The filter's settings; its methods take a belief and return the next one."""
 
     noise: Literal["paper", "acceleration"] = Field(
-        "paper", description="Q: the paper's eq. (8), or white acceleration, whatever the frame rate"
+        "acceleration", description="Q: white acceleration, however time is cut, or the paper's eq. (8)"
     )
     position_noise: float = Field(0.25, ge=0, description="q_p: position noise of eq. (8), m²/s²")
     velocity_noise: float = Field(
-        1.0, gt=0, description="q_v: velocity noise of eq. (8), or density of white acceleration, m²/s³"
+        0.0, ge=0, description="q_v: density of white acceleration, or noise of eq. (8), m²/s³; 0: by the reference"
     )
     apr: bool = Field(True, description="correct with the pose head's positions; false: the map's frames alone")
     apr_variance: float = Field(9.0, gt=0, description="r_a: variance of an APR position per axis, m²")
@@ -45,22 +46,31 @@ class Fusion(Settings):
     min_correction_variance: float = Field(
         4.0, gt=0, description="r_min: least variance of a reference position, per axis, m²"
     )
-    min_confidence: float = Field(
-        1e-4, gt=0, le=1, description="10⁻⁴ of eq. (9): the least confidence divided by, no unit"
-    )
     initial_speed: float = Field(
-        10.0, gt=0, description="σ_v: standard deviation of an unknown velocity, per axis, m/s"
+        0.0, ge=0, description="σ_v: standard deviation of an unknown velocity, per axis, m/s; 0: by the reference"
     )
-    max_gap: float = Field(30.0, gt=0, description="Δt_max: longest time a velocity is believed, s")
+    max_gap: float = Field(0.0, ge=0, description="Δt_max: longest time a velocity is believed, s; 0: by the reference")
     correction_lifetime: float = Field(
-        10.0, gt=0, description="T: time after a correction that still counts as localized, s"
+        0.0, ge=0, description="T: time after a correction that still counts as localized, s; 0: by the reference"
     )
     correction_range: float = Field(
-        15.0, gt=0, description="D: distance from a correction that still counts as localized, m"
+        0.0, ge=0, description="D: distance from a correction that still counts as localized, m; 0: by the reference"
     )
     max_semi_axis: float = Field(
-        10.0, gt=0, description="a_max: longest 95 % semi-axis of a position worth following, m"
+        0.0, ge=0, description="a_max: longest 95 % semi-axis of a position worth following, m; 0: by the reference"
     )
+
+    def fit(self, reference: Reference) -> "Fusion":
+        """What is 0 becomes what the reference says; only then can the filter be used."""
+        told = {
+            "velocity_noise": reference.speed**2 / _CHANGES,
+            "initial_speed": _FASTER * reference.speed,
+            "max_gap": reference.straight,
+            "correction_lifetime": (self.max_gap or reference.straight) / 2,
+            "correction_range": _AROUND * reference.place,
+            "max_semi_axis": reference.place,
+        }
+        return filled(self, told)
 
     def start(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> Belief:
         """A belief at `position` with this standard deviation per axis and an unknown velocity."""
@@ -68,11 +78,6 @@ class Fusion(Settings):
             raise ValueError(f"deviation must be positive and finite, got {deviation}")
         variances = np.repeat([deviation**2, self.initial_speed**2], 2)
         return Belief(stamp, np.concatenate([_require_finite(position), np.zeros(2)]), np.diag(variances))
-
-    def fit(self, speed: float) -> "Fusion":
-        """The same with what was left to the reference: its speed changes within seconds, whatever it is."""
-        told = {"velocity_noise": speed**2 / _CHANGES, "initial_speed": _FASTER * speed, "noise": "acceleration"}
-        return changed(self, {f"{key}": value for key, value in told.items()})
 
     def predict(self, belief: Belief, stamp: int, noise_scale: float = 1.0) -> Belief:
         """Move the belief to `stamp`; one at the belief's own stamp is returned as it is.
@@ -135,7 +140,7 @@ class Fusion(Settings):
     def _reference_variance(self, confidence: float) -> float:
         if not isfinite(confidence):
             raise ValueError(f"confidence must be finite, got {confidence}")
-        return max(self.correction_variance / max(confidence, self.min_confidence), self.min_correction_variance)
+        return max(self.correction_variance / max(confidence, _LEAST_CONFIDENCE), self.min_correction_variance)
 
     def relocalize(self, belief: Belief, position: Float[np.ndarray, "2"], deviation: float) -> Belief:
         """Start again at `position`: the belief was wrong, so nothing but its stamp is kept."""
@@ -168,9 +173,14 @@ class Fusion(Settings):
         return _planar([[q * dt**3 / 3, q * dt**2 / 2], [q * dt**2 / 2, q * dt]])
 
 
+_LEAST_CONFIDENCE = 1e-4
+"""10⁻⁴ of eq. (9): what is divided by at least."""
 _CHANGES = 5.0
-"""Seconds in which a speed may change by itself."""
+"""Seconds in which a speed may change by as much as itself."""
 _FASTER = 3.0
+"""An unknown velocity's deviation, in mapped speeds: nobody says which way."""
+_AROUND = 1.5
+"""Places around a correction that it still speaks for."""
 _OBSERVATION = np.eye(2, 4)
 """H of eq. (7): positions are measured, velocities are not."""
 

@@ -68,7 +68,8 @@ class FinishedRun:
         """The table with its first candidates, which those of earlier versions did not tell from the judged ones."""
         if table.first.references.known.any() or not table.references.known.any():
             return table
-        if self.experiment.system.retrieval.candidates > 1:
+        system = self.experiment.system
+        if system.retrieval.candidates > 1 or system.tracking.method == "route":
             raise InputError(f"{path}: an earlier version did not write which candidate came first; run again")
         judged = FirstCandidates(table.references, table.reference_positions, table.similarities, table.scores)
         return replace(table, first=judged)

@@ -47,11 +47,11 @@ class Tracker(Protocol):
         """Everything that changes."""
 
     def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; those of another method are left alone."""
+        """Continue from where `arrays` of the same method were taken."""
 
 
 def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory) -> Tracker:
     """One of the method that the settings name."""
     if tracking.method == "paper":
-        return PaperTracker(tracking, fusion, memory.positions)
+        return PaperTracker(tracking, fusion, memory)
     return RouteTracker(tracking, fusion, memory)

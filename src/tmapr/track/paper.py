@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.fusion.capf import Correction, Fusion
+from tmapr.retrieval.memory import Memory
 from tmapr.tracking import History, Sighting, Tracking
 from tmapr.types import Belief, Estimate, Percept, Reason, Recognition, Verdict
 
@@ -48,13 +49,14 @@ class Track:
 
 
 class PaperTracker:
-    """Owns the track; `mapped` are the positions around which a camera nobody knows anything of may be."""
+    """Owns the track."""
 
-    def __init__(self, tracking: Tracking, fusion: Fusion, mapped: Float[np.ndarray, "refs 2"]) -> None:
+    def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
+        reference = memory.measure()
         self.track = Track()
-        self._gates = tracking.gates
-        self._fusion = fusion
-        self._mapped = mapped
+        self._gates = tracking.gates.fit(reference)
+        self._fusion = fusion.fit(reference)
+        self._mapped = memory.positions
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
@@ -115,9 +117,8 @@ class PaperTracker:
         return self.track.arrays()
 
     def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; those of another method are left alone."""
-        if "dissenters" in arrays:
-            self.track = Track.from_arrays(arrays)
+        """Continue from where `arrays` were taken."""
+        self.track = Track.from_arrays(arrays)
 
     def _starts_again(self, belief: Belief) -> bool:
         """Whether not even a velocity is known any more: corrected over hundreds of metres, one would be invented."""

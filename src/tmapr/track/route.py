@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import chi2
 
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.fusion.capf import Fusion
@@ -32,8 +31,6 @@ from tmapr.types import (
     Verdict,
 )
 
-_PLACE = 10.0
-"""Metres that are one place, or two references of a sparser map: what `localized` promises."""
 _LIKELY = 0.5
 _UNSEEN = 0.35
 """Of a view's metres: what no match tells, such as how far beside the mapped way the camera drives."""
@@ -51,11 +48,12 @@ class RouteTracker:
 
     def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
         route = lay_route(memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors)
-        self.placer = Placer(route, tracking.radius or max(_PLACE, 2.0 * route.spacing))
+        reference = memory.measure()
+        self.placer = Placer(route, tracking.radius or reference.place)
         self.belief: Belief | None = None
         self._memory = memory
         self._certainty = tracking.certainty
-        self._fusion = fusion.fit(route.speed)
+        self._fusion = fusion.fit(reference)
         self._placing: Placing | None = None
         self._expected = self._seen = 0.0
         """Views that the belief's speed promised, and those that came, since both were compared."""
@@ -209,7 +207,8 @@ class RouteTracker:
         covariance[:2, :2] += np.eye(2) * (_UNSEEN * placing.view_metres) ** 2
         held = 0.95
         if placing.p_place >= held:
-            covariance[:2, :2] *= chi2.ppf(min(held / placing.p_place, 0.9999), 2) / CHI2_95
+            # −2 ln(1 − p) is the quantile of χ² with two degrees of freedom.
+            covariance[:2, :2] *= -2.0 * np.log1p(-min(held / placing.p_place, 0.9999)) / CHI2_95
             return covariance
         points, masses = self.placer.filter.list_modes()
         off = points - belief.position
@@ -273,9 +272,7 @@ class RouteTracker:
         return arrays
 
     def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; those of another method are left alone."""
-        if "standing" not in arrays:
-            return
+        """Continue from where `arrays` were taken."""
         self.placer.restore(take(arrays, "placer."))
         self._expected, self._seen = (float(value) for value in arrays["standing"])
         placing, belief = take(arrays, "placing."), take(arrays, "belief.")

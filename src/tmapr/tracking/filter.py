@@ -38,6 +38,8 @@ VIEW_SPREAD = 0.7
 """Deviation of the logarithm of the metres between two views from those of the map."""
 _LEAST = -3.0
 START_OFF = 0.05
+START_WRONG = 0.1
+"""Chance that a start somebody told is wrong, and the camera anywhere: otherwise no view could overrule it."""
 LEAVE, RETURN = 1 / 2000, 1 / 1000
 MIMIC, UNMASK = 1 / 100, 1 / 10
 """Rates a metre: of leaving the map, of coming back, of a wrong match beginning and of its end."""
@@ -117,11 +119,12 @@ class RouteFilter:
         """How fast it is driven off the map."""
 
     def start_around(self, position: Float[np.ndarray, "2"], deviation: float) -> None:
-        """Near a position somebody knows, or off the map."""
+        """Near a position somebody told, or off the map, or, if that was wrong, anywhere."""
         self.restart()
         squared = ((self.route.positions - position) ** 2).sum(axis=1)
         near = self.share * np.exp(-0.5 * (squared - squared.min()) / deviation**2)
-        self.on = (1.0 - START_OFF) * self._speeds[:, None] * (near / near.sum())[None, :]
+        believed = (1.0 - START_WRONG) * near / near.sum() + START_WRONG * self.share
+        self.on = (1.0 - START_OFF) * self._speeds[:, None] * believed[None, :]
 
     @property
     def p_off(self) -> float:

@@ -13,14 +13,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.spatial import cKDTree
 
-from tmapr.types import NANOSECONDS
+from tmapr.reference import measure_reference, measure_steps
 
 _NEW_VIEW = 0.25
 _PAIRS = 4000
 _LOOK_AHEAD = 64
 """References ahead of one among which its view must have changed, or the last of them is taken."""
-_STANDING = 0.1
-"""Share of the usual step below which the mapped drive stood."""
+_STOPPED = 0.1
+"""Share of the usual step below which a cell is a sliver of a stop."""
 _CLOSE = 3.0
 """Steps within which two references are taken for the same spot: a traverse that closes, a crossing."""
 
@@ -77,17 +77,12 @@ def lay_route(
 ) -> Route:
     """From the rows of each traverse in the order they were driven, and what M₀ holds of them."""
     rows = np.concatenate(drives)
-    steps = [np.hypot(*np.diff(positions[drive], axis=0).T) for drive in drives]
-    spacing = _median_moving(np.concatenate(steps))
-    speeds = [
-        moved / np.maximum(np.diff(stamps[drive]) / NANOSECONDS, 1e-9)
-        for drive, moved in zip(drives, steps, strict=True)
-    ]
-    moving = np.concatenate(steps) > _STANDING * spacing
-    speed = float(np.median(np.concatenate(speeds)[moving])) if moving.any() else spacing
+    reference = measure_reference(drives, positions, stamps)
+    steps, spacing = measure_steps(drives, positions), reference.spacing
     closed = np.array([_closes(positions[drive], moved, spacing) for drive, moved in zip(drives, steps, strict=True)])
     edges = [
-        _cut(positions[drive], moved, spacing, loop) for drive, moved, loop in zip(drives, steps, closed, strict=True)
+        _cut(positions[drive], moved, spacing, bool(loop))
+        for drive, moved, loop in zip(drives, steps, closed, strict=True)
     ]
     view = _NEW_VIEW * _measure_unrelated(descriptors)
     along = [np.concatenate([[0.0], np.cumsum(moved)]) for moved in steps]
@@ -104,20 +99,12 @@ def lay_route(
         closed=closed,
         lengths=np.concatenate(lengths),
         view=view,
-        speed=speed,
+        speed=reference.speed,
         spacing=spacing,
         links=np.zeros((0, 2), dtype=np.int64),
         tree=cKDTree(positions[rows]),
     )
     return replace(route, links=_find_links(route))
-
-
-def _median_moving(steps: Float[np.ndarray, " n"]) -> float:
-    moved = steps[steps > 0]
-    if not len(moved):
-        return 1.0  # a single spot: nothing says how large a step is
-    usual = float(np.median(moved))
-    return float(np.median(moved[moved > _STANDING * usual]))
 
 
 def _closes(positions: Float[np.ndarray, "n 2"], steps: Float[np.ndarray, " m"], spacing: float) -> bool:
@@ -185,7 +172,7 @@ def _measure_lengths(
 def _find_links(route: Route) -> Int[np.ndarray, "links 2"]:
     reach, drive = _CLOSE * route.spacing, route.drive_of
     # Slivers of a stop would be linked with one another by the million.
-    able = np.flatnonzero(route.widths > _STANDING * route.spacing)
+    able = np.flatnonzero(route.widths > _STOPPED * route.spacing)
     pairs = able[cKDTree(route.positions[able]).query_pairs(reach, output_type="ndarray")]
     way = route.edges[pairs + drive[pairs]]
     round_trip = np.where(
