@@ -171,6 +171,7 @@ REASONS: Mapping[Reason, str] = {
     Reason.UNCONFIRMED: "it and the matches before it that agree do not suffice yet",
     Reason.ISOLATED: "too few of the best matches lie near the first",
     Reason.AMBIGUOUS: "a match elsewhere scores nearly as well",
+    Reason.OFF_MAP: "the camera is probably off the map",
 }
 """Why the gates decide as they do."""
 
