@@ -40,7 +40,7 @@ def test_beliefs_are_those_of_the_localizer_and_go_with_the_paper_s_method(home)
 
 
 def test_beliefs_of_other_frames_than_the_estimates_are_refused(home):
-    folder = run_block(home, "data.test=['night', 'dusk']")
+    folder = run_block(home, "data.adapt=[]", "data.test=['night', 'dusk']")
     folder.beliefs("night").write_bytes(folder.beliefs("dusk").read_bytes())
     frames = len(FinishedRun.load(folder).trial("dusk").beliefs)
     with pytest.raises(InputError, match=rf"night.belief.npz: has {frames} frames, the estimates have \d+; run again"):

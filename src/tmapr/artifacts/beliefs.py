@@ -74,5 +74,6 @@ def _fits(arrays: dict[str, np.ndarray], references: int) -> bool:
     offsets, rows, roots = (arrays[name] for name in expected)
     if any(array.ndim != 1 for array in (offsets, rows, roots)) or len(rows) != len(roots) or not len(offsets):
         return False
-    rising = offsets[0] == 0 and offsets[-1] == len(rows) and bool((np.diff(offsets) >= 0).all())
-    return rising and bool(((rows >= 0) & (rows < references)).all())
+    if (offsets[0], offsets[-1]) != (0, len(rows)) or (np.diff(offsets) < 0).any():
+        return False
+    return bool(((rows >= 0) & (rows < references)).all())
