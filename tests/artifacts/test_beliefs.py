@@ -18,9 +18,7 @@ GOOD = {
 
 def estimate(route):
     belief = Belief(1, np.zeros(4), np.eye(4))
-    return Estimate(
-        belief, Percept(1, np.ones(1)), None, Verdict(Reason.ACCEPTED), Status.LOCALIZED, None, None, route
-    )
+    return Estimate(belief, Percept(1, np.ones(1)), None, Verdict(Reason.ACCEPTED), Status.LOCALIZED, None, None, route)
 
 
 def route(rng, count):

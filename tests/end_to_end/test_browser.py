@@ -321,7 +321,7 @@ def test_without_scripts_the_figures_and_the_sampled_frames_remain(browser, repo
         "(e) => e.naturalWidth === 80 && e.checkVisibility()).length, document.querySelectorAll('.plot > svg').length]"
     )
     browser("Emulation.setScriptExecutionDisabled", value=False)
-    assert seen == [False, 8, 7]
+    assert seen == [False, 8, 9]
 
 
 def test_a_name_cannot_become_a_script(browser, run, tmp_path):
