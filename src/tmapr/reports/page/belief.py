@@ -70,10 +70,9 @@ def render_strip(run: ReportedRun, sequence: ReportedSequence) -> str:
     """The strip that the script fills, hidden until it does; nothing where the run has no belief."""
     if sequence.trial.beliefs is None:
         return ""
-    meters = (
-        element("label", {"class": kind}, words, element("meter", {"min": "0", "max": "100", "value": "0"}), _EMPTY)
-        for kind, words in _SHARES.items()
-    )
+    # An empty child: HTML takes what follows an unclosed meter for its content.
+    meter = element("meter", {"min": "0", "max": "100", "value": "0"}, "")
+    meters = (element("label", {"class": kind}, words, meter, _EMPTY) for kind, words in _SHARES.items())
     keys = layer_keys(BELIEF_KEYS) + element("div", {"class": "shares"}, *meters)
     drawn = render_figure(draw_belief(sequence.name, run.memory), _BELIEF, "route", keys)
     return element("div", {"class": "belief", "hidden": "hidden"}, drawn)
