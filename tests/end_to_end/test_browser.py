@@ -214,7 +214,8 @@ SEEN = """(() => {
   const all = (part) => [...document.querySelectorAll(part)];
   return {
     bars: path(".route .marker .mass").split("M").slice(1), truth: path(".route .marker .true").split("M").length - 1,
-    dots: path(".map .marker .likely").split("M").length - 1, cursor: document.querySelector(".certainty .cursor").getBBox().x,
+    dots: path(".map .marker .likely").split("M").length - 1,
+    cursor: document.querySelector(".certainty .cursor").getBBox().x,
     told: all(".shares output").map((part) => part.innerText), levels: all(".shares meter").map((part) => part.value),
     visible: document.querySelector(".belief").checkVisibility(),
   };
