@@ -109,6 +109,10 @@ class RunFolder:
         """A sequence's estimates as a table."""
         return self.path / "estimates" / f"{_file_name(sequence)}.csv"
 
+    def beliefs(self, sequence: str) -> Path:
+        """What the route filter believed after each frame of a sequence."""
+        return self.path / "estimates" / f"{_file_name(sequence)}.belief.npz"
+
     def trajectory(self, sequence: str) -> Path:
         """A sequence's estimates for evo."""
         return self.path / "estimates" / f"{_file_name(sequence)}.tum"

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.beliefs import save_beliefs
 from tmapr.artifacts.documents.runs import Provenance, SequenceTimings
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder, file_digest, read_head_error
@@ -67,6 +68,7 @@ def run_experiment(
         progress = localize(resume(system, environment, folder.state), aligned, watch(range(len(aligned))))
         name = recording.sequence
         save_estimates(folder.estimates(name), folder.trajectory(name), progress.estimates, progress.learned.tolist())
+        save_beliefs(folder.beliefs(name), settings_digest(system), environment.digest, progress.estimates)
         timings[name] = _summarize_timings(progress)
     write_text(folder.experiment, dump_toml(experiment))
     provenance = Provenance(
