@@ -85,7 +85,7 @@ def lay_route(
     ]
     moving = np.concatenate(steps) > _STANDING * spacing
     speed = float(np.median(np.concatenate(speeds)[moving])) if moving.any() else spacing
-    closed = np.array([_closes(positions[drive], moved, spacing) for drive, moved in zip(drives, steps, strict=True)])
+    closed = [_closes(positions[drive], moved, spacing) for drive, moved in zip(drives, steps, strict=True)]
     edges = [
         _cut(positions[drive], moved, spacing, loop) for drive, moved, loop in zip(drives, steps, closed, strict=True)
     ]
@@ -101,7 +101,7 @@ def lay_route(
         places=places[rows],
         first=np.cumsum([0, *(len(drive) for drive in drives)])[:-1],
         edges=np.concatenate(edges),
-        closed=closed,
+        closed=np.array(closed),
         lengths=np.concatenate(lengths),
         view=view,
         speed=speed,
