@@ -86,7 +86,7 @@ def deal(cells, drive, begin, end, mass, out):
 
 
 @nb.njit(cache=True, nogil=True)
-def move(cells, belief, active, weights, near, far, halt, reach):
+def move(cells, belief, active, weights, near, far, forwards, halt, reach):
     """Move the mass of the active rows, one line a speed: by near[k] … far[k] metres, weighted by weights[k, place].
 
     The share `halt` stood for a while, so that its clock says nothing: it moves anywhere up to `reach` lengths of its
@@ -106,6 +106,6 @@ def move(cells, belief, active, weights, near, far, halt, reach):
                 over[row] += deal(cells, drive, begin + near[k], end + far[k], driven, out[k])
             if stood > 0.0:
                 span = reach * cells.lengths[row]
-                start, stop = (begin, end + span) if far[k] > 0.0 else (begin - span, end)
+                start, stop = (begin, end + span) if forwards[k] else (begin - span, end)
                 over[row] += deal(cells, drive, start, stop, stood, out[k])
     return out, over
