@@ -1,5 +1,7 @@
 """Made-up routes, from positions alone: their views are a smooth random function of where they were taken."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from tmapr.simulation.percepts import Condition, DescriptorField
@@ -16,14 +18,14 @@ def look(positions, rng, noise=0.0):
     return FIELD.descriptors(np.asarray(positions, dtype=float), Condition(0.0, noise), rng)
 
 
-def lay(*drives, seconds=None):
-    """The route of traverses, each an array of positions; a reference every `seconds`, or at a steady speed."""
+def lay(*drives):
+    """The route of traverses, each an array of positions, driven at a steady speed; a stop takes its time."""
     positions = np.concatenate(drives).astype(float)
     counts = np.cumsum([0, *(len(drive) for drive in drives)])
-    rows = [np.arange(begin, end) for begin, end in zip(counts[:-1], counts[1:], strict=True)]
+    rows = [np.arange(begin, end) for begin, end in pairwise(counts)]
     steps = [np.hypot(*np.diff(drive, axis=0, prepend=drive[:1]).T) for drive in drives]
-    waits = np.concatenate(steps) / SPEED if seconds is None else np.full(len(positions), seconds)
-    stamps = np.cumsum(np.round(np.maximum(waits, 0.01) * NANOSECONDS)).astype(np.int64)
+    waits = np.maximum(np.concatenate(steps) / SPEED, 0.01)
+    stamps = np.cumsum(np.round(waits * NANOSECONDS)).astype(np.int64)
     _, places = np.unique(np.floor(positions / CELL), axis=0, return_inverse=True)
     return lay_route(rows, positions, stamps, places.ravel(), look(positions, np.random.default_rng(1)))
 
