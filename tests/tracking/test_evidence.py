@@ -82,7 +82,7 @@ def test_the_order_of_the_labels_does_not_matter_and_states_add_up(rng):
 
 
 def test_the_best_of_the_grid_is_next_to_what_an_optimizer_finds(rng):
-    share, frames = labelled(rng, 150, (2.0, 2.0))
+    share, frames = labelled(rng, 100, (2.0, 2.0))
 
     def surprise(logarithms):
         weights = np.exp(logarithms)

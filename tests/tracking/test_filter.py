@@ -84,7 +84,7 @@ def test_pruning_changes_nothing_that_matters(lapses, most, rng):
     route = lay(shake(ring(600), 7))
     whole, pruned = RouteFilter(route, pruned=0.0), RouteFilter(route)
     apart, active = [], []
-    for _ in drive_around((whole, pruned), route, 150, lapses, rng):
+    for _ in drive_around((whole, pruned), route, 100, lapses, rng):
         apart.append(distance(whole, pruned))
         active.append(len(pruned.active))
     assert np.median(active) < len(route) / 4

@@ -1,4 +1,4 @@
-"""The mapped route: which reference owns which stretch of the way, where it closes and crosses, how long its views are."""
+"""The mapped route: which reference owns which stretch, where it closes and crosses, and how long its views are."""
 
 import numpy as np
 import pytest
