@@ -203,8 +203,8 @@ class RouteFilter:
         """Change speeds, and move."""
         mixed = np.zeros_like(mass)
         mixed[:, rows] = _change_speeds(mass[:, rows], self._speeds)
-        reach = 2.0 * min(step.change, FAR_VIEW)
-        moved, over = move(self._cells, mixed, rows, fits, ways.near, ways.far, ~_BACKWARDS, halted, reach)
+        reach = np.sign(SPEEDS) * 2.0 * min(step.change, FAR_VIEW)
+        moved, over = move(self._cells, mixed, rows, fits, ways.near, ways.far, halted, reach)
         return moved, over
 
     def _hop(self, metres: float) -> None:
