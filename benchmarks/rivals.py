@@ -3,6 +3,9 @@
 The sequence search looks for the straight line of constant speed through the last views whose evidence sums up highest;
 it is sure where the margin to the best line elsewhere, and to being off the map, whose evidence is 0, is large enough.
 The particle filter has points on the route, each with a speed or off the map, weighed and drawn anew.
+
+Their values are, of twelve and of six that `rival_filters.py --tune` compares on worlds for choosing, those with which
+most is localized and no drive has more wrong frames than with the route filter.
 """
 
 from collections import deque
@@ -97,7 +100,7 @@ class SequenceSearch:
     """Owns the evidence of the last views."""
 
     def __init__(
-        self, route: Route, views: int = 20, margin: float = 6.0, ruler: Literal["views", "seconds"] = "views"
+        self, route: Route, views: int = 10, margin: float = 12.0, ruler: Literal["views", "seconds"] = "seconds"
     ) -> None:
         self.route, self._views, self._margin, self._by = route, views, margin, ruler
         self._ruler = Ruler.of(route)
