@@ -51,6 +51,8 @@ REACH = 2.0
 """Metres that the reach grows by for a metre driven: speed is not known well."""
 PRUNED = 1e-9
 _ANYWHERE = 1e9  # metres
+_PEAKS = 32
+"""References with the most probability, around each of which it is summed up."""
 
 
 FAR_VIEW = 2.0
@@ -94,7 +96,8 @@ class RouteFilter:
         self._pruned = pruned
         self._cells = Cells(route.edges, route.first, route.last, route.closed, route.drive_of, route.lengths)
         widths = route.widths
-        self.share = widths / widths.sum()
+        self._length = float(widths.sum())
+        self.share = widths / self._length
         self._usual = float(np.median(route.lengths))
         self._speeds = _prior_speeds()
         self._places, place_of = np.unique(route.places, return_inverse=True)
@@ -145,11 +148,7 @@ class RouteFilter:
 
     def predict(self, step: Step) -> Float[np.ndarray, " refs"]:
         """Move everything; returns what arrives at each reference from elsewhere, at speeds `pace`."""
-        if (
-            step.seconds * self.route.speed > float(np.sum(self.route.widths))
-            and step.metres is None
-            and step.saturated
-        ):
+        if step.seconds * self.route.speed > self._length and step.metres is None and step.saturated:
             self.restart()  # as long as the whole route takes: nothing is left of what was known
             return np.zeros(len(self.route))
         metres = self._estimate_metres(step)
@@ -206,9 +205,8 @@ class RouteFilter:
         """Change speeds, and move."""
         mixed = np.zeros_like(mass)
         mixed[:, rows] = _change_speeds(mass[:, rows], self._speeds)
-        moved, over = move(
-            self._cells, mixed, rows, fits, ways.near, ways.far, halted, 2.0 * min(step.change, FAR_VIEW)
-        )
+        reach = np.sign(SPEEDS) * 2.0 * min(step.change, FAR_VIEW)
+        moved, over = move(self._cells, mixed, rows, fits, ways.near, ways.far, halted, reach)
         return moved, over
 
     def _hop(self, metres: float) -> None:
@@ -256,11 +254,10 @@ class RouteFilter:
 
     def _arrive(self, mass: np.ndarray) -> np.ndarray:
         """Deal what returns from each place out over the references in its reach."""
-        back = np.zeros(len(self.off))
-        for place in np.flatnonzero(mass > 0):
-            if mass[place] < self._pruned:
-                back += mass[place] * self._place_share
-                continue
+        little = mass < self._pruned
+        # Thousands of places with next to nothing: one by one they took most of a large map's time.
+        back = float(mass[little].sum()) * self._place_share
+        for place in np.flatnonzero((mass > 0) & ~little):
             within = np.hypot(*(self._centres - self._centres[place]).T) <= self.reach[place]
             within[place] = True
             weight = self._place_share * within
@@ -299,7 +296,8 @@ class RouteFilter:
     def find_peak(self, radius: float) -> tuple[int, float]:
         """The reference with the most probability around it, and that probability."""
         where = self.where
-        order = np.argsort(-where)[:32]
+        highest = np.argpartition(-where, min(_PEAKS, len(where) - 1))[:_PEAKS]
+        order = highest[np.argsort(-where[highest], kind="stable")]
         around = self.route.tree.query_ball_point(self.route.positions[order], radius)
         masses = [float(where[near].sum()) for near in around]
         best = int(np.argmax(masses))

@@ -89,8 +89,8 @@ def deal(cells, drive, begin, end, mass, out):
 def move(cells, belief, active, weights, near, far, halt, reach):
     """Move the mass of the active rows, one line a speed: by near[k] … far[k] metres, weighted by weights[k, place].
 
-    The share `halt` stood for a while, so that its clock says nothing: it moves anywhere up to `reach` lengths of its
-    view, in the direction of its speed. Returns where all came to, and what of each row went over an open end.
+    The share `halt` stood for a while, so that its clock says nothing: it moves anywhere up to reach[k] lengths of its
+    view, backwards where that is negative. Returns where all came to, and what of each row went over an open end.
     """
     out, over = np.zeros_like(belief), np.zeros(belief.shape[1])
     for k in range(belief.shape[0]):
@@ -105,7 +105,7 @@ def move(cells, belief, active, weights, near, far, halt, reach):
             if driven > 0.0:
                 over[row] += deal(cells, drive, begin + near[k], end + far[k], driven, out[k])
             if stood > 0.0:
-                span = reach * cells.lengths[row]
-                start, stop = (begin, end + span) if far[k] > 0.0 else (begin - span, end)
+                span = reach[k] * cells.lengths[row]
+                start, stop = begin + min(span, 0.0), end + max(span, 0.0)
                 over[row] += deal(cells, drive, start, stop, stood, out[k])
     return out, over

@@ -96,7 +96,7 @@ def lay_route(
         places=places[rows],
         first=np.cumsum([0, *(len(drive) for drive in drives)])[:-1],
         edges=np.concatenate(edges),
-        closed=closed,
+        closed=np.array(closed),
         lengths=np.concatenate(lengths),
         view=view,
         speed=reference.speed,
