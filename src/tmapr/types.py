@@ -171,10 +171,13 @@ class Comparison:
 
     similarity: Float[np.ndarray, " refs"]
     place: Float[np.ndarray, " refs"]
+    cosine: Float[np.ndarray, " refs"] | None = None
+    """As it is, if it is known."""
 
     def take(self, rows: Int[np.ndarray, " some"]) -> "Comparison":
         """Of some references, in another order."""
-        return Comparison(self.similarity[rows], self.place[rows])
+        cosine = None if self.cosine is None else self.cosine[rows]
+        return Comparison(self.similarity[rows], self.place[rows], cosine)
 
 
 @dataclass(frozen=True, slots=True)

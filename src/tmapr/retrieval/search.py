@@ -90,7 +90,7 @@ class Retrieval(Settings):
         comparison = None
         if everywhere is not None:
             places = np.zeros(len(memory)) if term is None else term[memory.places]
-            comparison = Comparison((everywhere - center) / deviation, places)
+            comparison = Comparison((everywhere - center) / deviation, places, everywhere)
         return _Matches(rows, cosines, total, probed, allowed is not None, comparison)
 
     def _place_term(self, scores: PlaceScores) -> Float[np.ndarray, " classes"]:

@@ -32,7 +32,7 @@ from tmapr.types import (
 )
 
 _LIKELY = 0.5
-_UNSEEN = 0.35
+_UNSEEN = 0.5
 """Of a view's metres: what no match tells, such as how far beside the mapped way the camera drives."""
 _CHECKED = 0.75
 """Views that should have gone by before a belief that moves is held against what was seen."""

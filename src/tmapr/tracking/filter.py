@@ -40,7 +40,7 @@ _LEAST = -3.0
 START_OFF = 0.05
 START_WRONG = 0.1
 """Chance that a start somebody told is wrong, and the camera anywhere: otherwise no view could overrule it."""
-LEAVE, RETURN = 1 / 2000, 1 / 1000
+LEAVE, RETURN = 1 / 2000, 1 / 300
 MIMIC, UNMASK = 1 / 100, 1 / 10
 """Rates a metre: of leaving the map, of coming back, of a wrong match beginning and of its end."""
 CARRIED = 1e-5
@@ -284,6 +284,14 @@ class RouteFilter:
         self.off /= total
         self._prune()
         return float(np.log(total) + highest)
+
+    def weigh_map(self, odds: float) -> None:
+        """Weigh being on the map against being off it by log-odds of the view as a whole."""
+        self.on *= np.exp(odds)
+        total = float(self.on.sum() + self.mimic.sum() + self.off.sum())
+        self.on /= total
+        self.mimic /= total
+        self.off /= total
 
     def _prune(self) -> None:
         if not self._pruned:

@@ -14,11 +14,14 @@ from tmapr.artifacts.arrays import Arrays
 from tmapr.tracking.evidence import Scale, weigh
 from tmapr.tracking.filter import RouteFilter, Step
 from tmapr.tracking.head import HeadTrust
+from tmapr.tracking.level import Levels
 from tmapr.tracking.route import Route
 from tmapr.types import NANOSECONDS, Comparison, Odometry, Percept
 
 _POSSIBLE = 0.01
 """Share of the likeliest reference's probability from which on another one near it is possible."""
+_LIKELY, _SURE = 0.5, 0.95
+"""Probabilities of a place from which on the drive's matches elsewhere, and those there, are known for what they are."""
 _SHARPER = 3.0
 """By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
 
@@ -75,6 +78,7 @@ class Placer:
         self._seen = 0.0
         self._metres: float | None = 0.0
         self._peak, self._p_place = 0, 0.0
+        self.levels = Levels(2)
 
     def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
         """Take in a usable frame."""
@@ -104,7 +108,25 @@ class Placer:
             evidence = evidence + self.head.weigh(head, self.route.positions, filter_.share, first)
         filter_.update(evidence, arriving)
         self._peak, self._p_place = filter_.find_peak(self.radius)
+        self._weigh_level(ordered, new)
         self._key, self._stamp, self._seen, self._metres = percept.descriptor, percept.stamp, 0.0, 0.0
+
+    def _weigh_level(self, ordered: Comparison, new: float) -> None:
+        """Hold the match at the believed place against the drive's own matches, and against the best one elsewhere."""
+        measures = [self.scale.weights[0] * ordered.similarity + self.scale.weights[1] * ordered.place]
+        measures.append(measures[0] if ordered.cosine is None else ordered.cosine)
+        tree, peak = self.route.tree, self.route.positions[self._peak]
+        elsewhere = np.ones(len(self.route), dtype=bool)
+        elsewhere[tree.query_ball_point(peak, 1.5 * self.radius)] = False
+        if not elsewhere.any():
+            return
+        near = tree.query_ball_point(peak, self.radius)
+        here = np.array([measure[near].max() for measure in measures])
+        wrong = np.array([measure[elsewhere].max() for measure in measures])
+        self.filter.weigh_map(new * self.levels.weigh(here, wrong))
+        self._peak, self._p_place = self.filter.find_peak(self.radius)
+        if self._p_place > _LIKELY:
+            self.levels.learn(here, wrong, self._p_place > _SURE, new)
 
     def _describe(self, ordered: Comparison, share: float, new_view: bool) -> Placing:
         near = np.array(self.route.tree.query_ball_point(self.route.positions[self._peak], self.radius))
@@ -166,6 +188,7 @@ class Placer:
             "clock": np.array([self._stamp, self._peak], dtype=np.int64),
             "view": np.array([self._seen, self._p_place]),
             "metres": np.array([] if self._metres is None else [self._metres]),
+            "levels": np.concatenate([self.levels.means, self.levels.variances]), "level_views": self.levels.views,
         }  # fmt: skip
 
     def restore(self, arrays: Arrays) -> None:
@@ -180,4 +203,6 @@ class Placer:
         self._stamp, self._peak = (int(value) for value in arrays["clock"])
         self._seen, self._p_place = (float(value) for value in arrays["view"])
         self._metres = float(arrays["metres"][0]) if len(arrays["metres"]) else None
+        self.levels.means, self.levels.variances = np.split(np.array(arrays["levels"]), 2)
+        self.levels.views = np.array(arrays["level_views"])
         self.restore_learned(arrays)
