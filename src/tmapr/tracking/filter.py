@@ -108,6 +108,7 @@ class RouteFilter:
         self._centres = np.column_stack(
             [np.bincount(place_of, self.share * route.positions[:, axis], count) / weight for axis in (0, 1)]
         )
+        self._extent = float(np.hypot(*np.ptp(self._centres, axis=0)))
         self._linked = np.bincount(route.links[:, 0], minlength=len(route))
         self.restart()
 
@@ -254,10 +255,10 @@ class RouteFilter:
 
     def _arrive(self, mass: np.ndarray) -> np.ndarray:
         """Deal what returns from each place out over the references in its reach."""
-        little = mass < self._pruned
-        # Thousands of places with next to nothing: one by one they took most of a large map's time.
-        back = float(mass[little].sum()) * self._place_share
-        for place in np.flatnonzero((mass > 0) & ~little):
+        # Thousands of places with next to nothing, or from which all is in reach: one by one they took seconds.
+        anywhere = (mass < self._pruned) | (self.reach >= self._extent)
+        back = float(mass[anywhere].sum()) * self._place_share
+        for place in np.flatnonzero((mass > 0) & ~anywhere):
             within = np.hypot(*(self._centres - self._centres[place]).T) <= self.reach[place]
             within[place] = True
             weight = self._place_share * within
