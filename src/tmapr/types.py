@@ -34,7 +34,7 @@ class Fault(StrEnum):
 
 
 class Reason(StrEnum):
-    """What the gates said of a frame; exactly one per frame."""
+    """What the tracking said of a frame; exactly one per frame."""
 
     ACCEPTED = "accepted"
     RELOCALIZED = "relocalized"
@@ -116,7 +116,7 @@ class Frame:
 class Percept:
     """What perception says of one frame: a unit descriptor and, with a trained pose head, a pose.
 
-    `motion` is the frame's, passed on; the method makes no use of it.
+    `motion` is the frame's, passed on; the paper's method makes no use of it.
     """
 
     stamp: int
