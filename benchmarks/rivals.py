@@ -52,6 +52,9 @@ class Rival(Protocol):
     def update(self, evidence: Float[np.ndarray, " refs"], arriving: Float[np.ndarray, " refs"]) -> float:
         """Weigh by the log-evidence of a view."""
 
+    def weigh_map(self, odds: float) -> None:
+        """Weigh being on the map against being off it."""
+
     def find_peak(self, radius: float) -> tuple[int, float]:
         """The reference with the most probability around it, and that probability."""
 
@@ -145,6 +148,10 @@ class SequenceSearch:
         speeds = SPEEDS if self._by == "seconds" else SPEEDS[np.abs(np.log2(np.abs(SPEEDS))) <= 1.0]
         self._scores = np.max([self._sum_line(float(speed)) for speed in speeds], axis=0)
         return 0.0
+
+    def weigh_map(self, odds: float) -> None:
+        """A line counts by that much more or less from this view on."""
+        self._seen[-1] = (self._seen[-1][0], self._seen[-1][1] + odds)
 
     def _sum_line(self, speed: float) -> Float[np.ndarray, " refs"]:
         total = np.zeros(len(self.route))
@@ -257,6 +264,11 @@ class ParticleFilter:
         if 1.0 / float((self._weight**2).sum()) < self._count / 2:
             self._draw_anew(likelihood)
         return float(np.log(total))
+
+    def weigh_map(self, odds: float) -> None:
+        """Points on the map weigh more or less."""
+        weight = self._weight * np.where(self._off, 1.0, np.exp(odds))
+        self._weight = weight / weight.sum()
 
     def _draw_anew(self, likelihood: Float[np.ndarray, " refs"]) -> None:
         at = (np.arange(self._count) + self._rng.random()) / self._count
