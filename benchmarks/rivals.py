@@ -15,8 +15,8 @@ from typing import Literal, Protocol
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from tmapr.tracking.filter import FAR_VIEW, LEAVE, RETURN, SPEEDS, START_OFF, VIEW_SPREAD, Step
 from tmapr.tracking.route import Route
+from tmapr.tracking.speeds import FAR_VIEW, LEAVE, RETURN, SPEEDS, START_OFF, VIEW_SPREAD, Step
 
 _FASTER = 0.2
 """Deviation of the logarithm of a particle's speed from view to view."""

@@ -22,8 +22,9 @@ from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_limits
 
 from measure import Metric, conclude, show
-from tmapr.tracking.filter import RouteFilter, Step
+from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.route import Route
+from tmapr.tracking.speeds import Step
 
 BOUNDS = {1_000: 1.0, 100_000: 4.0}
 """Milliseconds that a view may cost, by references."""

@@ -15,8 +15,8 @@ from tmapr.places.projection import Projection
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import System
-from tmapr.tracking.filter import Step
 from tmapr.tracking.route import lay_route
+from tmapr.tracking.speeds import Step
 
 CORNERS = block_loop(60.0, 40.0)
 WAYS = {

@@ -6,7 +6,7 @@ change of speed a matrix from each speed to each. Of the package it takes a rout
 
 import numpy as np
 
-from tmapr.tracking import filter as numbers
+from tmapr.tracking import speeds as numbers
 
 SPEEDS = numbers.SPEEDS
 COUNT = len(SPEEDS)
@@ -75,7 +75,7 @@ class PlainFilter:
         self.on = (1 - off) * np.outer(self.prior, self.share)
         self.mimic = off / 2 * np.outer(self.prior, self.share)
         self.off = off / 2 * self.place_share
-        self.reach = np.full(len(self.names), numbers._ANYWHERE)
+        self.reach = np.full(len(self.names), numbers.ANYWHERE)
         self.pace = self.prior
 
     def motion(self, near, far):
@@ -113,7 +113,7 @@ class PlainFilter:
             told = [step.metres if (step.metres < 0) == (speed < 0) else 0.0 for speed in SPEEDS]
             slack = numbers.ODOMETRY_ERROR * abs(step.metres)
             return [(way - slack, way + slack) for way in told]
-        middle, factor = SPEEDS * self.route.speed * step.seconds, numbers._HALF_STEP
+        middle, factor = SPEEDS * self.route.speed * step.seconds, numbers.HALF_STEP
         return [tuple(sorted((way / factor, way * factor))) for way in middle]
 
     def fit(self, step, lengths):
@@ -128,7 +128,7 @@ class PlainFilter:
                 off = np.log(way / (length * min(step.change, numbers.FAR_VIEW)))
                 if step.change >= numbers.FAR_VIEW:
                     off = min(off, 0.0)
-                fits[k, n] = np.exp(max((1 - (off / numbers.VIEW_SPREAD) ** 2) / 2, numbers._LEAST))
+                fits[k, n] = np.exp(max((1 - (off / numbers.VIEW_SPREAD) ** 2) / 2, numbers.LEAST))
         return fits
 
     def expect_metres(self, step):

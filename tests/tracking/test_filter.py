@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from plain_filter import PlainFilter
 from routes import SPEED, eight, lay, line, ring, shake, stopping
 
-from tmapr.tracking.filter import FAR_VIEW, SPEEDS, RouteFilter, Step
+from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.motion import Cells, move
+from tmapr.tracking.speeds import FAR_VIEW, SPEEDS, Step
 
 ROUTES = {
     "a loop": lay(shake(ring(60), 1)),

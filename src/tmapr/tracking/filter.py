@@ -12,80 +12,42 @@ A step is a new view, not a frame. Evidence is relative to the map: exp of it is
 off the map, which may look like anything, has evidence 0.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from tmapr.tracking.motion import Cells, move
 from tmapr.tracking.route import Route
+from tmapr.tracking.speeds import (
+    ANYWHERE,
+    BACKWARDS,
+    CARRIED,
+    FAR_VIEW,
+    HALF_STEP,
+    HALTED,
+    HOP,
+    LEAST,
+    LEAVE,
+    MIMIC,
+    ODOMETRY_ERROR,
+    PEAKS,
+    PRUNED,
+    REACH,
+    RETURN,
+    SPEEDS,
+    START_OFF,
+    START_WRONG,
+    STUCK,
+    UNMASK,
+    VIEW_SPREAD,
+    Rows,
+    Speeds,
+    Step,
+    Ways,
+    change_speeds,
+    make_prior,
+)
 
-SPEEDS = np.concatenate([-(2.0 ** np.array([-1.0, 0.0])), 2.0 ** np.arange(-3.0, 3.01, 0.5)])
-"""Multiples of the mapped speed; half an octave apart, two of them backwards."""
-_BACKWARDS = SPEEDS < 0
-_HALF_STEP = 2.0**0.25
-_STILL_USUAL = 1.0  # octaves: deviation of a drive's speed from the mapped one
-
-REVERSING = 0.004
-CHANGE, REDRAW = 0.2, 0.1
-"""Chances that a speed is the next one, or any other, at the next view."""
-HALTED = 0.1
-"""Chance that the camera stood between two views, so that the time between them says nothing."""
-STUCK = 0.3
-"""The same of a wrong match, which may stay behind while the camera drives on."""
-VIEW_SPREAD = 0.7
-"""Deviation of the logarithm of the metres between two views from those of the map."""
-_LEAST = -3.0
-START_OFF = 0.05
-START_WRONG = 0.1
-"""Chance that a start somebody told is wrong, and the camera anywhere: otherwise no view could overrule it."""
-LEAVE, RETURN = 1 / 2000, 1 / 300
-MIMIC, UNMASK = 1 / 100, 1 / 10
-"""Rates a metre: of leaving the map, of coming back, of a wrong match beginning and of its end."""
-CARRIED = 1e-5
-"""Chance at each view of having been carried elsewhere on the map."""
-HOP = 0.02
-"""Rate a metre of going over to another reference at the same spot."""
-REACH = 2.0
-"""Metres that the reach grows by for a metre driven: speed is not known well."""
-PRUNED = 1e-9
-_ANYWHERE = 1e9  # metres
-_PEAKS = 32
-"""References with the most probability, around each of which it is summed up."""
-
-
-FAR_VIEW = 2.0
-"""New views apart from which on two views say only that they are far apart."""
-ODOMETRY_ERROR = 0.1
-"""Share of the way that odometry told."""
-
-Rows = Int[np.ndarray, " rows"]
-Speeds = Float[np.ndarray, "speeds refs"]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What is known of the motion since the last view."""
-
-    seconds: float
-    change: float
-    """Of the view, in units of a new one; 2 and more says only that it was far."""
-    metres: float | None = None
-    """Driven, where odometry told it."""
-
-    @property
-    def saturated(self) -> bool:
-        """Whether the views are too different to tell how far apart they are."""
-        return self.change >= FAR_VIEW
-
-
-class _Ways(NamedTuple):
-    """The shortest, the middle and the longest way of each speed, metres along the route."""
-
-    near: Float[np.ndarray, " speeds"]
-    middle: Float[np.ndarray, " speeds"]
-    far: Float[np.ndarray, " speeds"]
+_COMPASS = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
 
 
 class RouteFilter:
@@ -99,7 +61,7 @@ class RouteFilter:
         self._length = float(widths.sum())
         self.share = widths / self._length
         self._usual = float(np.median(route.lengths))
-        self._speeds = _prior_speeds()
+        self._speeds = make_prior()
         self._places, place_of = np.unique(route.places, return_inverse=True)
         self._place_of = place_of
         count = len(self._places)
@@ -118,7 +80,7 @@ class RouteFilter:
         self.active = np.arange(len(self.route))
         self.mimic = 0.5 * START_OFF * self._speeds[:, None] * self.share[None, :]
         self.off = 0.5 * START_OFF * self._place_share
-        self.reach = np.full(len(self._places), _ANYWHERE)
+        self.reach = np.full(len(self._places), ANYWHERE)
         self.pace = self._speeds.copy()
         """How fast it is driven off the map."""
 
@@ -167,29 +129,29 @@ class RouteFilter:
         speeds = self.on.sum(axis=1) + self.p_off * self.pace
         return max(seen, float(speeds @ np.abs(SPEEDS)) * self.route.speed * step.seconds)
 
-    def _displace(self, step: Step) -> "_Ways":
+    def _displace(self, step: Step) -> Ways:
         """How far each speed moves."""
         if step.metres is not None:
-            told = np.where((step.metres < 0) == _BACKWARDS, step.metres, 0.0)
+            told = np.where((step.metres < 0) == BACKWARDS, step.metres, 0.0)
             slack = ODOMETRY_ERROR * abs(step.metres)
-            return _Ways(told - slack, told, told + slack)
+            return Ways(told - slack, told, told + slack)
         middle = SPEEDS * self.route.speed * step.seconds
-        near, far = np.sort([middle / _HALF_STEP, middle * _HALF_STEP], axis=0)
-        return _Ways(near, middle, far)
+        near, far = np.sort([middle / HALF_STEP, middle * HALF_STEP], axis=0)
+        return Ways(near, middle, far)
 
     def _weigh_view(self, step: Step, middle: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """How well the change of view fits each displacement where views are so long, 1 being usual."""
         if step.metres is not None:
-            forwards = (step.metres < 0) == _BACKWARDS
+            forwards = (step.metres < 0) == BACKWARDS
             return np.repeat(np.where(forwards, 1.0, 0.0)[:, None], len(lengths), axis=1)
         expected = lengths * min(step.change, FAR_VIEW)
         off = np.log(np.maximum(np.abs(middle), 1e-9))[:, None] - np.log(expected)[None, :]
         if step.saturated:
             off = np.minimum(off, 0.0)
-        weight: np.ndarray = np.exp(np.maximum(0.5 - 0.5 * (off / VIEW_SPREAD) ** 2, _LEAST))
+        weight: np.ndarray = np.exp(np.maximum(0.5 - 0.5 * (off / VIEW_SPREAD) ** 2, LEAST))
         return weight
 
-    def _move_on(self, step: Step, ways: "_Ways", metres: float) -> Float[np.ndarray, " refs"]:
+    def _move_on(self, step: Step, ways: Ways, metres: float) -> Float[np.ndarray, " refs"]:
         """Move what is on the map; returns what left it at each reference."""
         fits = self._weigh_view(step, ways.middle, self.route.lengths[self.active])
         halted = 0.0 if step.metres is not None else HALTED / 4 if step.saturated else HALTED
@@ -201,11 +163,11 @@ class RouteFilter:
         return left
 
     def _advance(
-        self, mass: Speeds, rows: Rows, fits: np.ndarray, ways: "_Ways", halted: float, step: Step
+        self, mass: Speeds, rows: Rows, fits: np.ndarray, ways: Ways, halted: float, step: Step
     ) -> tuple[Speeds, Float[np.ndarray, " refs"]]:
         """Change speeds, and move."""
         mixed = np.zeros_like(mass)
-        mixed[:, rows] = _change_speeds(mass[:, rows], self._speeds)
+        mixed[:, rows] = change_speeds(mass[:, rows], self._speeds)
         reach = np.sign(SPEEDS) * 2.0 * min(step.change, FAR_VIEW)
         moved, over = move(self._cells, mixed, rows, fits, ways.near, ways.far, halted, reach)
         return moved, over
@@ -222,11 +184,11 @@ class RouteFilter:
             np.add.at(speed, target, mass)
 
     def _move_off(
-        self, step: Step, ways: "_Ways", metres: float, left: Float[np.ndarray, " refs"]
+        self, step: Step, ways: Ways, metres: float, left: Float[np.ndarray, " refs"]
     ) -> Float[np.ndarray, " refs"]:
         """Move what is off the map; returns what comes back."""
         fits = self._weigh_view(step, ways.middle, np.array([self._usual]))[:, 0]
-        pace = _change_speeds(self.pace[:, None], self._speeds)[:, 0] * fits
+        pace = change_speeds(self.pace[:, None], self._speeds)[:, 0] * fits
         fit = pace.sum()
         self.pace = pace / fit
         self.off, self.mimic = self.off * fit, self.mimic * fit
@@ -245,7 +207,7 @@ class RouteFilter:
         self.off = whole
         return back
 
-    def _move_mimics(self, step: Step, ways: "_Ways", metres: float, masked: float) -> float:
+    def _move_mimics(self, step: Step, ways: Ways, metres: float, masked: float) -> float:
         """Wrong matches move as right ones do, or stay behind, and begin anywhere; returns what ended."""
         rows = np.flatnonzero(self.mimic.any(axis=0))
         moved, over = self._advance(self.mimic, rows, np.ones((len(SPEEDS), len(rows))), ways, STUCK, step)
@@ -305,7 +267,7 @@ class RouteFilter:
     def find_peak(self, radius: float) -> tuple[int, float]:
         """The reference with the most probability around it, and that probability."""
         where = self.where
-        highest = np.argpartition(-where, min(_PEAKS, len(where) - 1))[:_PEAKS]
+        highest = np.argpartition(-where, min(PEAKS, len(where) - 1))[:PEAKS]
         order = highest[np.argsort(-where[highest], kind="stable")]
         around = self.route.tree.query_ball_point(self.route.positions[order], radius)
         masses = [float(where[near].sum()) for near in around]
@@ -322,29 +284,3 @@ class RouteFilter:
         rows = np.flatnonzero(self.on.any(axis=0))
         points = np.concatenate([self.route.positions[rows], around])
         return points, np.concatenate([self.where[rows], np.repeat(off[places] / len(_COMPASS), len(_COMPASS))])
-
-
-_COMPASS = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
-
-
-def _prior_speeds() -> Float[np.ndarray, " speeds"]:
-    usual = np.exp(-0.5 * (np.log2(np.abs(SPEEDS)) / _STILL_USUAL) ** 2)
-    prior = np.where(_BACKWARDS, REVERSING * usual / usual[_BACKWARDS].sum(), 0.0)
-    forwards = np.where(_BACKWARDS, 0.0, usual)
-    result: Float[np.ndarray, " speeds"] = prior + (1.0 - REVERSING) * forwards / forwards.sum()
-    return result
-
-
-def _change_speeds(mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """The mass of each speed after it may have changed: to a neighbour, or to any."""
-    split = int(_BACKWARDS.sum())
-    out = (1.0 - REDRAW) * mass
-    ahead = out[split:]
-    moved = CHANGE / 2 * mass[split:]
-    ahead -= 2 * moved
-    ahead[1:] += moved[:-1]
-    ahead[:-1] += moved[1:]
-    ahead[0] += moved[0]
-    ahead[-1] += moved[-1]
-    result: np.ndarray = out + REDRAW * prior[:, None] * mass.sum(axis=0)
-    return result

@@ -12,16 +12,17 @@ from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.tracking.evidence import Scale, weigh
-from tmapr.tracking.filter import RouteFilter, Step
+from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.level import Levels
 from tmapr.tracking.route import Route
+from tmapr.tracking.speeds import Step
 from tmapr.types import NANOSECONDS, Comparison, Odometry, Percept
 
 _POSSIBLE = 0.01
 """Share of the likeliest reference's probability from which on another one near it is possible."""
 _LIKELY, _SURE = 0.5, 0.95
-"""Probabilities of a place from which on the drive's matches elsewhere, and those there, are known for what they are."""
+"""Probabilities of a place from which on the drive's matches elsewhere, and those there, are what they seem."""
 _SHARPER = 3.0
 """By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
 
