@@ -50,7 +50,7 @@ MUTANTS = {
     ],
     "fusion/capf.py": [
         ("q * dt**2 / 2], [q * dt**2 / 2", "-q * dt**2 / 2], [-q * dt**2 / 2"),
-        ("/ max(confidence, self.min_confidence)", "* max(confidence, self.min_confidence)"),
+        ("/ max(confidence, _LEAST_CONFIDENCE)", "* max(confidence, _LEAST_CONFIDENCE)"),
         ("belief.covariance[:2, :2] + self._reference", "belief.covariance[:2, :2] - self._reference"),
     ],
     "track.py": [

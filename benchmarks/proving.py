@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tmapr.artifacts.percepts import Recording
-from tmapr.artifacts.run import RunFolder
+from tmapr.artifacts.run import RunFolder, read_head_error
 from tmapr.evaluation.decisions import Mapped
 from tmapr.experiment import Data, Experiment
 from tmapr.localizer import Localizer
@@ -140,6 +140,8 @@ class ReadyGround:
     def adapt(self, environment: Map) -> Localizer:
         """A localizer on a map, after the labelled drive."""
         localizer, other = build(self.system, environment), self.recording("other")
+        if self.experiment.perception.apr:
+            localizer.expect_head(read_head_error(Path(self.experiment.perception.apr)))
         adapt(localizer, other, range(len(other)))
         return localizer
 

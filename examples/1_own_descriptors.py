@@ -16,8 +16,6 @@ from tmapr.artifacts.run import RunFolder
 from tmapr.experiment import Data, Experiment
 from tmapr.perception.settings import Perception
 from tmapr.running.running import map_experiment
-from tmapr.system import System
-from tmapr.tracking import Gates, Tracking
 
 
 def traverse(name: str, noise: float, rng: np.random.Generator) -> Recording:
@@ -35,7 +33,6 @@ def main() -> None:
         name="own",
         data=Data(reference="morning", test=("evening",)),
         perception=Perception(encoder="own"),
-        system=System(tracking=Tracking(gates=Gates(min_similarity=0.5))),
     )
     with TemporaryDirectory() as directory:
         # 2. The reference traverse becomes a map.

@@ -12,17 +12,13 @@ import numpy as np
 
 import tmapr
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import changed
 from tmapr.experiment import Data, Experiment
 from tmapr.running.running import map_experiment
 from tmapr.simulation.camera import Camera
 from tmapr.simulation.record import Plan, write_dataset
 from tmapr.simulation.traverse import Traverse
 from tmapr.simulation.weather import find_weather
-from tmapr.tracking import threshold_for_precision
 from tmapr.types import Estimate, Frame
-
-NEAR = 10.0  # metres: a match no farther away is right
 
 
 def record(home: Path) -> None:
@@ -48,20 +44,18 @@ def main() -> None:
         experiment = Experiment(data=Data(root=str(home), reference="noon"))
         map_experiment(experiment, RunFolder(run))
 
-        # 4. A second traverse whose positions are known says which similarity to believe on your descriptors.
-        matches = [(frame, found.candidate) for frame, found in localize(run, home / "dusk") if found.candidate]
-        similarities = np.array([match.similarity for _, match in matches])
-        right = np.array([np.hypot(*(match.position - frame.position)) < NEAR for frame, match in matches])
-        threshold = threshold_for_precision(similarities, right, precision=0.99)
-        chosen = changed(experiment, {"tracking.gates.min_similarity": threshold.value})
-        map_experiment(chosen, RunFolder(run))
+        # 4. A second traverse whose positions are known: its condition is learned, and kept beside the map.
+        localizer = tmapr.load(run)
+        for frame, estimate in localize(run, home / "dusk"):
+            if frame.position is not None and not estimate.percept.fault:
+                localizer.learn(estimate.percept, frame.position)
+        localizer.save(run)
 
         # 5. The third is localized with it.
         night = localize(run, home / "night")
 
     errors = [np.hypot(*(estimate.position - frame.position)) for frame, estimate in night]
     last = night[-1][1]
-    print(f"a match is believed from similarity {threshold.value:.2f} on")
     print(f"{last.status}, {last.verdict.reason}, at {np.round(last.position, 1).tolist()}")
     print(f"median error {np.median(errors):.2f} m over {len(errors)} frames")
 

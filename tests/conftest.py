@@ -13,7 +13,13 @@ from jaxtyping import install_import_hook
 # Before torch is loaded: on busy cores its second thread turns 20 ms into 300.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-COMPILED = {"tmapr.places.triangle", "tmapr.places.recursion", "tmapr.places.lift", "tmapr.simulation.render"}
+COMPILED = {
+    "tmapr.places.triangle",
+    "tmapr.places.recursion",
+    "tmapr.places.lift",
+    "tmapr.simulation.render",
+    "tmapr.tracking.motion",
+}
 SOURCE = Path(__file__).parents[1] / "src"
 MODULES = {".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in SOURCE.rglob("[!_]*.py")}
 

@@ -57,6 +57,8 @@ def sequence(*, name="night", trace=TRACE, fused=None, apr=None, truth=None, **c
         first=FirstCandidates(references, positions, similarities, scores),
         constrained=everywhere(np.zeros(count, dtype=int)),
         reference_sequences=everywhere(np.full(count, "noon")),
+        p_place=none,
+        p_off_map=none,
     )
     table, truth = replace(table, **changes), truth or everywhere(trace)
     looks = np.eye(2)[np.arange(count) % 2]

@@ -34,6 +34,33 @@ min_similarity = 0.4
 """
 
 
+CAR_GATES = {"max_innovation": 20.0, "max_jump": 10.0, "max_speed": 20.0, "expiry": 10.0}
+CAR_FUSION = {
+    "velocity_noise": 1.0,
+    "initial_speed": 10.0,
+    "max_gap": 30.0,
+    "correction_lifetime": 10.0,
+    "correction_range": 15.0,
+    "max_semi_axis": 10.0,
+}
+"""What the reference would say, in metres and seconds of a car: nothing is left to be fitted."""
+
+
+def car_gates(**changes):
+    """Gates that ask the same whatever was mapped."""
+    return Gates(**CAR_GATES | changes)
+
+
+def car_fusion(**changes):
+    """The paper's filter, the same whatever was mapped."""
+    return Fusion(**CAR_FUSION | {"noise": "paper"} | changes)
+
+
+def paper_tracking(**gates):
+    """The paper's method with gates that ask the same whatever was mapped."""
+    return Tracking(method="paper", gates=car_gates(**gates))
+
+
 def write_block(home, size):
     """Write a made-up block's experiment file, block.toml, and its percepts under runs/block."""
     (home / "block.toml").write_text(BLOCK)

@@ -25,7 +25,7 @@ class Numbers:
     mode, candidates, best_places, neighbours = "places", 1, 5, 1
     class_weight, likelihood_weight, likelihood_clip = 0.3, 0.1, 3.0
     trusted_leverage, steepness, support_matches, radius, probes = 0.15, 4.0, 10, 10.0, 256
-    s_min, bounds, min_support, min_margin = 0.6, None, 0.0, 0.0
+    s_min, bounds, min_margin = 0.6, None, 0.0
     tau_p, c_min, max_jump, max_speed, expiry, recovery = 20.0, 0.1, 10.0, 20.0, 10.0, 5
     use_poses = True
     q_p, q_v, acceleration, r_a, r_l, r_min = 0.25, 1.0, False, 9.0, 3.0, 4.0
@@ -297,8 +297,6 @@ class Localizer:
             return "looks different"
         if limits and not (limits[:2] <= candidate.p).all() & (candidate.p <= limits[2:]).all():
             return "out of bounds"
-        if candidate.support < n.min_support:
-            return "isolated"
         return "ambiguous" if candidate.margin < n.min_margin else None
 
     def judge(self, candidate, pose):
@@ -335,5 +333,5 @@ class Localizer:
     def teaches(self, answer):
         """III-D, H: whether a frame's own estimate is learned; with H, support and margin are dual constraints."""
         n, a = self.n, answer.candidate
-        sure = answer.c is not None and semi_axis(answer.P) <= n.label_axis
+        sure = answer.c is not None and semi_axis(answer.P) <= min(n.label_axis, n.lost)
         return sure and (not n.H or (a.support >= n.label_support and a.margin >= n.label_margin))

@@ -8,7 +8,9 @@ import jaxtyping
 import numpy as np
 
 import second_version
+from made_up import car_fusion, paper_tracking
 from tmapr.config import changed
+from tmapr.reference import measure_reference
 from tmapr.system import System, build, make_map
 from tmapr.types import Recognition
 
@@ -17,13 +19,22 @@ EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 
 def small_system(**values):
-    """The defaults in few dimensions; `__` stands for the dot of a path.
+    """The paper's method in few dimensions; `__` stands for the dot of a path.
 
     Few dimensions are soon known: at λ = 0.1 every frame would be familiar, and trust would never be in doubt.
     """
     few = {"places.projection.dimension": 48, "places.mixture.dimension": 8, "places.ridge": 1.0}
     given = {path.replace("__", "."): value for path, value in values.items()}
-    return changed(System(), few | {"tracking.gates.min_similarity": 0.7} | given)
+    paper = System(tracking=paper_tracking(min_similarity=0.7), fusion=car_fusion())
+    return changed(paper, few | given)
+
+
+def fitted(system, recording):
+    """The settings with what they leave to the recording that is mapped."""
+    stamps = np.array([percept.stamp for percept in recording.percepts])
+    reference = measure_reference([np.arange(len(stamps))], recording.truth, stamps)
+    gates, fusion = system.tracking.gates.fit(reference), system.fusion.fit(reference)
+    return changed(system, {"tracking.gates": gates, "fusion": fusion})
 
 
 def numbers_of(system):
@@ -65,7 +76,6 @@ def numbers_of(system):
         probes=retrieval.probes,
         s_min=gates.min_similarity,
         bounds=gates.bounds,
-        min_support=gates.min_support,
         min_margin=gates.min_margin,
         tau_p=gates.max_innovation,
         c_min=gates.confidence_floor,
@@ -112,7 +122,7 @@ def reduction_of(descriptors, count):
 
 def second_localizer(system, reference, **departing):
     """The second version on the same map."""
-    numbers = numbers_of(system)
+    numbers = numbers_of(fitted(system, reference))
     assert departing.keys() <= vars(second_version.Numbers).keys()
     vars(numbers).update(departing)
     looks = np.array([percept.descriptor for percept in reference.percepts])

@@ -10,12 +10,14 @@ DIM = 8
 FRAMES = 12
 
 
-def estimate(stamp, *, reason=Reason.ACCEPTED, semi_axis=1.0, fault=None, support=1.0, margin=1.0):
+def estimate(
+    stamp, *, reason=Reason.ACCEPTED, semi_axis=1.0, fault=None, support=1.0, margin=1.0, status=Status.LOCALIZED
+):
     variance = semi_axis**2 / CHI2_95
     belief = Belief(stamp, np.array([stamp, -stamp, 0.0, 0.0]), np.diag([variance, variance, 1.0, 1.0]))
     percept = Percept(stamp, np.eye(DIM)[stamp % DIM], fault=fault)
     candidate = Candidate(0, np.zeros(2), 0, 0.9, 0.0, support, margin)
-    return Estimate(belief, percept, candidate, Verdict(reason), Status.LOCALIZED)
+    return Estimate(belief, percept, candidate, Verdict(reason), status)
 
 
 def truth(stamp):
@@ -149,3 +151,9 @@ def test_restoring_forgets_what_waited_before():
 )
 def test_a_report_names_the_labels(labels, text):
     assert labels.description == text
+
+
+@pytest.mark.parametrize("status", Status)
+def test_only_a_localized_estimate_teaches_itself(status):
+    due = teacher(mode="fused").due(estimate(1, status=status), None)
+    assert bool(due) is (status is Status.LOCALIZED)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from tmapr.artifacts.run import RunFolder, is_trained_head
+from tmapr.artifacts.run import RunFolder, is_trained_head, read_head_error
 from tmapr.baselines.settings import Baselines
 from tmapr.config import Settings, changed, load_settings
 from tmapr.config.tree import shorten
@@ -118,7 +118,10 @@ def load(directory: str | Path, opener: Opener | None = None) -> Localizer:
     perceive = _open_lazily(opener, experiment.perception) if opener else None
     if folder.state.exists():
         return resume(experiment.system, environment, folder.state, perceive)
-    return build(experiment.system, environment, perceive=perceive)
+    localizer = build(experiment.system, environment, perceive=perceive)
+    if experiment.perception.apr:
+        localizer.expect_head(read_head_error(Path(experiment.perception.apr)))
+    return localizer
 
 
 def _open_lazily(opener: Opener, settings: Perception) -> Perceive | None:

@@ -1,8 +1,8 @@
 """Which frames are learned from, with what position, and when.
 
-`fused` is what a robot has in the field: its own corrected estimate, where it was accepted with a small covariance.
-`truth` is an upper bound. A true position learned right after its frame tells the next frame the answer, so labels
-arrive a number of frames late.
+`fused` is what a robot has in the field: its own corrected estimate, where it is localized, a reference was accepted
+and the covariance is small. `truth` is an upper bound. A true position learned right after its frame tells the next
+frame the answer, so labels arrive a number of frames late.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.config import Settings
-from tmapr.types import Estimate, Percept, Reason
+from tmapr.types import Estimate, Percept, Reason, Status
 
 
 class Labels(Settings):
@@ -57,7 +57,7 @@ class Teacher:
 
     def _certain(self, estimate: Estimate) -> bool:
         candidate = estimate.candidate
-        if candidate is None or not estimate.verdict.accepted:
+        if candidate is None or not estimate.verdict.accepted or estimate.status is not Status.LOCALIZED:
             return False
         if estimate.belief.semi_axis > self._labels.max_semi_axis:
             return False

@@ -17,11 +17,11 @@ from tmapr.labels import Teacher
 from tmapr.places.classifier import Classifier
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
-from tmapr.track import Track, Tracker
+from tmapr.track import make_tracker
 from tmapr.tracking import Tracking
 from tmapr.types import Estimate, Fault, Frame, Lesson, Percept, Recognition
 
-STATE_KIND, STATE_VERSION = "state", 1
+STATE_KIND, STATE_VERSION = "state", 2
 Perceive = Callable[[Frame], Percept]
 _UNIT_TOLERANCE = 1e-2
 _FARTHEST = 1e8  # metres: more than around the Earth is no position
@@ -40,7 +40,7 @@ class Stages:
 
 
 class Localizer:
-    """Owns the learned state A_t, the belief and the gates' memory; shares the map."""
+    """Owns the learned state A_t and the tracker; shares the map."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Localizer:
         self._stages = stages
         self._teacher = teacher
         self._perceive = perceive
-        self._tracker = Tracker(stages.tracking, stages.fusion, memory.positions)
+        self.tracker = make_tracker(stages.tracking, stages.fusion, memory)
 
     def step(self, frame: Frame) -> Estimate:
         """Localize a camera frame."""
@@ -67,35 +67,49 @@ class Localizer:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
         if not -_LATEST <= percept.stamp <= _LATEST:
             raise InputError(f"percept at {percept.stamp}: the stamp must be nanoseconds since the epoch in 64 bits")
-        late = self._tracker.answer_late(percept)
+        late = self.tracker.answer_late(percept)
         if late:
             return late
         if percept.fault or self._invalid(percept):
-            return self._tracker.pass_over(percept)
-        return self._tracker.advance(percept, self.recognise(percept))
+            return self.tracker.pass_over(percept)
+        return self.tracker.advance(percept, self.recognise(percept))
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like: as many references as are judged, or so many."""
         retrieval = self._stages.retrieval
         scores = self.classifier.predict(percept.descriptor) if retrieval.mode == "places" else None
-        return retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood, count)
+        compare = self._stages.tracking.method == "route"
+        return retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood, count, compare)
 
-    def learn(self, percept: Percept, position: Float[np.ndarray, "2"]) -> Lesson:
-        """Adapt A_t to a percept whose position is known, now or long after it was seen."""
+    def learn(self, percept: Percept, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:
+        """Adapt A_t to a percept whose position is known, now or long after it was seen.
+
+        How well it was recognised before teaches the tracking how far to believe frames like it; a position that the
+        localizer itself found proves nothing, so it is not `scored`.
+        """
         if percept.fault or self._invalid(percept):
             fault = percept.fault or Fault.INVALID
             raise InputError(f"percept at {percept.stamp}: a faulty frame ({fault}) cannot be learned from")
         if not np.isfinite(position).all():
             raise InputError(f"percept at {percept.stamp}: its label {position.tolist()} is not finite")
-        return self.classifier.learn(percept.descriptor, np.asarray(position, dtype=float))
+        label = np.asarray(position, dtype=float)
+        if scored:
+            # Before it is learned: afterwards every frame looks like itself.
+            self.tracker.score_label(percept, self.recognise(percept), label)
+        return self.classifier.learn(percept.descriptor, label)
 
     def teach(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None = None) -> list[Lesson]:
         """Learn what the labels' settings say is due after this frame."""
-        return [self.learn(*label) for label in self._teacher.due(estimate, truth)]
+        return [self.learn(*label, scored=False) for label in self._teacher.due(estimate, truth)]
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
-        self._tracker.start_at(stamp, np.asarray(position, dtype=float), deviation)
+        self.tracker.start_at(stamp, np.asarray(position, dtype=float), deviation)
+
+    def expect_head(self, error: float | None) -> None:
+        """Trust the pose head from the start as far as its validation says, by its error in metres."""
+        if error is not None:
+            self.tracker.expect_head(error)
 
     def _invalid(self, percept: Percept) -> bool:
         """Whether the numbers are unusable. A descriptor of another kind is the caller's mistake and refused."""
@@ -117,15 +131,20 @@ class Localizer:
         path = Path(directory) / "state.npz"
         if not path.with_name("map.npz").exists():
             raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
-        header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, {"map": self._stages.map_digest})
+        notes = {"map": self._stages.map_digest, "method": self._stages.tracking.method}
+        header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, notes)
         save_arrays(path, header, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes: A_t, labels still due, the track."""
         learned, due = self.classifier.arrays(), self._teacher.arrays()
-        return put("classifier.", learned) | put("labels.", due) | put("track.", self._tracker.track.arrays())
+        return put("classifier.", learned) | put("labels.", due) | put("track.", self.tracker.arrays())
 
-    def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; the classifier is given at construction."""
+    def restore(self, arrays: Arrays, method: str) -> None:
+        """Continue from where `arrays` were taken; the classifier is given at construction.
+
+        What another method carried from frame to frame means nothing here: then the drive starts anew.
+        """
         self._teacher.restore(take(arrays, "labels."))
-        self._tracker.track = Track.from_arrays(take(arrays, "track."))
+        if method == self._stages.tracking.method:
+            self.tracker.restore(take(arrays, "track."))

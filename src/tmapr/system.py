@@ -23,6 +23,8 @@ from tmapr.tracking import Tracking
 from tmapr.types import CoordinateFrame, Watch
 
 MAP_KIND, MAP_VERSION = "map", 2
+_FIRST_METHOD = "paper"
+"""The only one that states of version 1 know."""
 
 
 class System(Settings):
@@ -165,8 +167,8 @@ def build(
 
 
 def resume(system: System, environment: Map, state: Path, perceive: Perceive | None = None) -> Localizer:
-    """A localizer that continues from a saved state, bit for bit."""
-    header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION)
+    """A localizer that continues from a saved state, bit for bit; one of another tracking method starts a new drive."""
+    header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION, oldest=1)
     if header.notes.get("map") != environment.digest or system.places != environment.places:
         raise InputError(f"{state}: belongs to another map; run `tmapr run` again, or remove it to start from A₀")
     broken = [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]
@@ -175,7 +177,7 @@ def resume(system: System, environment: Map, state: Path, perceive: Perceive | N
     try:
         learned = Classifier.from_arrays(system.places, environment.fitted, take(arrays, "classifier."))
         localizer = build(system, environment, learned, perceive)
-        localizer.restore(arrays)
+        localizer.restore(arrays, header.notes.get("method", _FIRST_METHOD))
     except (KeyError, ValueError, IndexError) as error:
         raise InputError(f"{state}: its arrays do not fit together ({error}); remove it to start from A₀") from None
     return localizer

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 NANOSECONDS = 1_000_000_000
 
@@ -34,7 +34,7 @@ class Fault(StrEnum):
 
 
 class Reason(StrEnum):
-    """What the gates said of a frame; exactly one per frame."""
+    """What the tracking said of a frame; exactly one per frame."""
 
     ACCEPTED = "accepted"
     RELOCALIZED = "relocalized"
@@ -50,6 +50,7 @@ class Reason(StrEnum):
     UNCONFIRMED = "unconfirmed"
     ISOLATED = "isolated"
     AMBIGUOUS = "ambiguous"
+    OFF_MAP = "off the map"
 
 
 class Status(StrEnum):
@@ -115,7 +116,7 @@ class Frame:
 class Percept:
     """What perception says of one frame: a unit descriptor and, with a trained pose head, a pose.
 
-    `motion` is the frame's, passed on; the method makes no use of it.
+    `motion` is the frame's, passed on; the paper's method makes no use of it.
     """
 
     stamp: int
@@ -161,15 +162,36 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a frame compares with every reference of M₀, in the order of its rows.
+
+    `similarity` is the cosine in deviations from what references of this map usually reach in this frame, `place` what
+    the classifier says of the reference's place, trusted as far as the frame's condition was learned.
+    """
+
+    similarity: Float[np.ndarray, " refs"]
+    place: Float[np.ndarray, " refs"]
+    cosine: Float[np.ndarray, " refs"] | None = None
+    """As it is, if it is known."""
+
+    def take(self, rows: Int[np.ndarray, " some"]) -> "Comparison":
+        """Of some references, in another order."""
+        cosine = None if self.cosine is None else self.cosine[rows]
+        return Comparison(self.similarity[rows], self.place[rows], cosine)
+
+
+@dataclass(frozen=True, slots=True)
 class Recognition:
     """What a frame looks like: references in rank order, none where nothing was searched or found.
 
-    `leverage` exists where places were scored; `constrained` says whether they narrowed the search.
+    `leverage` exists where places were scored; `constrained` says whether they narrowed the search; `comparison` is for
+    a tracking method that asks for it.
     """
 
     candidates: tuple[Candidate, ...] = ()
     leverage: float | None = None
     constrained: bool = False
+    comparison: Comparison | None = None
 
     @property
     def first(self) -> Candidate | None:
@@ -215,6 +237,20 @@ CHI2_95 = 5.991464547107979
 
 
 @dataclass(frozen=True, slots=True)
+class RouteBelief:
+    """Where on the mapped route the camera may be.
+
+    The probability of the place that the estimate names, of being off the map, and of single references (rows of M₀),
+    those of more than a thousandth.
+    """
+
+    p_place: float
+    p_off_map: float
+    rows: Int[np.ndarray, " likely"]
+    masses: Float[np.ndarray, " likely"]
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """The answer for one frame, and everything that led to it; `candidate` is the one that the verdict is about."""
 
@@ -227,6 +263,8 @@ class Estimate:
     """None for a frame that was not looked at: a faulty or a late one."""
     nis: float | None = None
     """How surprising an accepted reference was: its innovation squared, in the filter's own deviations."""
+    route: RouteBelief | None = None
+    """Only the route filter has one."""
 
     @property
     def stamp(self) -> int:

@@ -11,14 +11,25 @@ import pytest
 
 from tmapr.artifacts.trajectory import HEADER, load_estimates, save_estimates
 from tmapr.exceptions import InputError
-from tmapr.types import NANOSECONDS, Belief, Candidate, Estimate, Percept, Reason, Recognition, Status, Verdict
+from tmapr.types import (
+    NANOSECONDS,
+    Belief,
+    Candidate,
+    Estimate,
+    Percept,
+    Reason,
+    Recognition,
+    RouteBelief,
+    Status,
+    Verdict,
+)
 
 STAMP = 1_628_847_484_123_456_789
 DESCRIPTOR = np.array([0.6, 0.8])
 CONTRACT = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
     "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis,"
-    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence"
+    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence,p_place,p_off_map"
 )
 
 
@@ -44,6 +55,7 @@ def full(stamp, rng, *, margin=0.1, heading=-2.5, sequence="noon"):
         Status.LOCALIZED,
         Recognition((first, judged), 5e-324, constrained=True),
         nis=1.7,
+        route=RouteBelief(0.1 + 0.2, 1 / 7, np.array([3]), np.array([0.3])),
     )
 
 
@@ -129,15 +141,26 @@ def test_whether_places_constrained_the_search_is_told_of_every_frame_that_was_s
 
 
 @pytest.mark.parametrize("name", ["noon", "2021-08-06/left", 'the "old" road, back', "Straße"])
-def test_the_last_cell_names_the_traverse_of_the_judged_reference_whatever_it_is_called(name, files, rng):
+def test_a_cell_names_the_traverse_of_the_judged_reference_whatever_it_is_called(name, files, rng):
     table = written(files, [full(STAMP, rng, sequence=name), bare(STAMP + 1, rng)])
     with files[0].open(newline="") as lines:
-        assert [row[-1] for row in csv.reader(lines)] == ["reference_sequence", name, ""]
+        assert [row[-3] for row in csv.reader(lines)] == ["reference_sequence", name, ""]
     assert table.reference_sequences.values.tolist() == [name, ""]
     assert table.reference_sequences.known.tolist() == [True, False]
 
 
-@pytest.mark.parametrize("kept", [26, 27, 33])
+def test_the_last_cells_say_how_probable_the_place_is_and_that_there_is_none(files, rng):
+    table = written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
+    assert [line.split(",")[-2:] for line in files[0].read_text().splitlines()[1:]] == [
+        ["0.30000000000000004", "0.14285714285714285"],
+        ["", ""],
+    ]
+    assert table.p_place.values[0] == 0.1 + 0.2
+    assert table.p_off_map.values[0] == 1 / 7
+    assert table.p_place.known.tolist() == table.p_off_map.known.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("kept", [26, 27, 33, 34])
 def test_a_table_of_before_a_column_was_added_is_read_without_it(kept, files, rng):
     written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
     lines = [",".join(line.split(",")[:kept]) for line in files[0].read_text().splitlines()]
@@ -146,7 +169,9 @@ def test_a_table_of_before_a_column_was_added_is_read_without_it(kept, files, rn
     assert table.nis.known.any() == (kept >= 27)
     assert table.first.references.known.any() == (kept >= 33)
     assert table.constrained.known.any() == (kept >= 33)
-    assert not table.reference_sequences.known.any()
+    assert table.reference_sequences.known.any() == (kept >= 34)
+    assert not table.p_place.known.any()
+    assert not table.p_off_map.known.any()
     assert table.innovations.known.tolist() == [True, False]
 
 
@@ -156,6 +181,7 @@ def test_none_is_told_from_a_value_in_every_column(files, rng):
         *(table.headings, table.apr_positions, table.apr_headings, table.reference_positions),
         *(table.similarities, table.scores, table.leverages, table.supports, table.margins),
         *(table.confidences, table.innovations, table.first.positions, table.first.similarities, table.first.scores),
+        *(table.p_place, table.p_off_map),
     )
     for column in (*numbers, table.references, table.places, table.first.references, table.constrained):
         assert column.known.tolist() == [True, False]
@@ -263,7 +289,8 @@ def test_a_value_that_could_not_be_read_back_is_not_written(margin, files, rng):
         ("place", "4.0", "line 3: place cannot be '4.0'"),
         ("apr_y", "", "line 3: only some of apr_x, apr_y are empty"),
         ("similarity", "", "line 3: only some of reference, ref_x"),
-        ("x", "1,2", "line 3: has 35 fields, the header has 34"),
+        ("p_off_map", "", "line 3: only some of p_place, p_off_map are empty"),
+        ("x", "1,2", "line 3: has 37 fields, the header has 36"),
         ("x", '"1', "cannot be read as a table"),
     ],
 )

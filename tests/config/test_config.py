@@ -157,7 +157,7 @@ def test_no_setting_is_left_out():
         ("places.cell=7.5", lambda e: e.system.places.cell == 7.5),
         ("places.cell = 7", lambda e: e.system.places.cell == 7.0),
         ("places.projection.dimension=64", lambda e: e.system.places.projection.dimension == 64),
-        ("fusion.min_confidence=1e-3", lambda e: e.system.fusion.min_confidence == 1e-3),
+        ("fusion.max_gap=1e-3", lambda e: e.system.fusion.max_gap == 1e-3),
         ("tracking.gates.bounds=[-1, 0, 1.5, 2]", lambda e: e.system.tracking.gates.bounds == (-1.0, 0.0, 1.5, 2.0)),
     ],
 )
@@ -403,7 +403,7 @@ def test_a_section_is_changed_whole_and_one_that_is_not_there_is_made():
         ({"trackin.gates.max_innovation": 3.0}, "trackin: unknown setting; did you mean 'tracking'?"),
         (
             {"tracking.gates.max_innovation": -3.0},
-            "tracking.gates.max_innovation: input should be greater than 0, got -3.0",
+            "tracking.gates.max_innovation: input should be greater than or equal to 0, got -3.0",
         ),
         (
             {"tracking.gates.max_innovation": "3"},

@@ -143,13 +143,18 @@ def test_what_cannot_be_ablated_is_refused_in_one_line(settings, message, home, 
     assert message in capsys.readouterr().err
 
 
-def test_a_calibration_is_a_file_that_an_experiment_includes(home, tmp_path, capsys):
+SEARCHED = {"route": {"places", "retrieval", "fusion"}, "paper": {"places", "retrieval", "fusion", "tracking"}}
+
+
+@pytest.mark.parametrize("method", SEARCHED)
+def test_a_calibration_is_a_file_that_an_experiment_includes(method, home, tmp_path, capsys):
     run = tmp_path / "runs/block"
     shutil.copytree(home / "runs/block/percepts", run / "percepts")
     thin_percepts(RunFolder(run), 5)
     file = tmp_path / "block.toml"
     file.write_text((home / "block.toml").read_text().replace('test = ["night"]', 'validation = ["night"]'))
-    assert command("calibrate", file, "--run", run, "--out", tmp_path / "calibrated.toml") == 0
+    chosen = ("--set", f"tracking.method={method}", "--out", tmp_path / "calibrated.toml")
+    assert command("calibrate", file, "--run", run, *chosen) == 0
     told = capsys.readouterr()
     assert "before:" in told.out
     assert "ranking:" in told.err
@@ -157,10 +162,11 @@ def test_a_calibration_is_a_file_that_an_experiment_includes(home, tmp_path, cap
     including = tmp_path / "other.toml"
     including.write_text('include = ["calibrated.toml"]\nname = "other"\n[places]\nprojection = { dimension = 64 }\n')
     read = load_settings(Experiment, including)
-    assert values["tracking"]["gates"].keys() == {"min_similarity", "max_innovation"}
+    assert values.keys() == SEARCHED[method]
     tree = as_tree(read)
-    tree["tracking"] = tree["tracking"]["gates"]
-    values["tracking"] = values["tracking"]["gates"]
+    gates = values.pop("tracking", {"gates": {}})["gates"]
+    assert {key: tree["tracking"]["gates"][key] for key in gates} == gates
+    assert gates.keys() == ({"min_similarity", "max_innovation"} if method == "paper" else set())
     for section, keys in values.items():
         assert {key: tree[section][key] for key in keys} == keys
     assert read.system.places.projection.dimension == 64

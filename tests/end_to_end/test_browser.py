@@ -203,10 +203,102 @@ def test_the_frame_that_is_shown_is_marked_on_both_drawings(browser, report):
     assert marks == [pytest.approx(frame["fused"], abs=0.1), pytest.approx((frame["moment"], frame["error"]), abs=0.1)]
 
 
+def belief_of(path):
+    """What the page holds of the belief."""
+    (block, _) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', path.read_text())
+    return json.loads(block)["belief"]
+
+
+SEEN = """(() => {
+  const path = (mark) => document.querySelector(mark).getAttribute("d");
+  const all = (part) => [...document.querySelectorAll(part)];
+  return {
+    bars: path(".route .marker .mass").split("M").slice(1), truth: path(".route .marker .true").split("M").length - 1,
+    dots: path(".map .marker .likely").split("M").length - 1,
+    cursor: document.querySelector(".certainty .cursor").getBBox().x,
+    told: all(".shares output").map((part) => part.innerText), levels: all(".shares meter").map((part) => part.value),
+    visible: document.querySelector(".belief").checkVisibility(),
+  };
+})()"""
+
+
+def expect_belief(browser, path, number):
+    """That the parts of the belief show the frame of this number."""
+    frames, _ = data_of(path)
+    belief = belief_of(path)
+    frame, seen = belief["frames"][number], browser.js(SEEN)
+    view = belief["views"][frame["view"]]
+    bottom = belief["span"][1]
+    bars = [
+        (belief["references"][reference][0], height) for reference, height in zip(view[::2], view[1::2], strict=True)
+    ]
+    drawn = [tuple(map(float, re.fullmatch(rf"(.*) {bottom:g}v-(.*)", bar).groups())) for bar in seen["bars"]]
+    assert drawn == [pytest.approx(bar) for bar in bars]
+    assert (seen["dots"], seen["truth"]) == (len(bars), len(frame["truth"]))
+    assert seen["cursor"] == pytest.approx(frames[number]["moment"], abs=0.1)
+    assert seen["told"] == frame["told"]
+    assert seen["levels"] == [pytest.approx(float(words.split()[0])) for words in frame["told"]]
+    assert seen["visible"]
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_belief_follows_keys_and_pointing(browser, report, width):
+    frames, _ = data_of(report)
+    browser.open(report, width=width)
+    expect_belief(browser, report, 0)
+    browser.js("document.querySelector('.steps input').focus()")
+    press(browser, "ArrowRight", times=30)
+    expect_belief(browser, report, 30)
+    press(browser, "End")
+    expect_belief(browser, report, len(frames) - 1)
+    # A frame apart from its neighbours, which a whole pixel of the window tells from them.
+    moments = [frame["moment"] for frame in frames]
+    lonely = int(np.argmax(np.minimum(np.diff(moments[:-1]), np.diff(moments[1:])))) + 1
+    hover(browser, ".map", frames[lonely]["fused"])
+    titles = [frame["title"] for frame in frames]
+    expect_belief(browser, report, titles.index(card(browser)["titles"][0]))
+    assert browser.complaints() == []
+
+
+def test_pointing_at_the_certainty_shows_the_frame_of_that_moment(browser, report):
+    frames, _ = data_of(report)
+    browser.open(report)
+    hover(browser, ".certainty", (frames[40]["moment"], 60))
+    titles = [frame["title"] for frame in frames]
+    number = titles.index(card(browser)["titles"][0])
+    assert abs(number - 40) <= 1
+    expect_belief(browser, report, number)
+
+
+def test_the_strip_lies_under_the_slider_and_is_as_wide_as_the_screen_allows(browser, report):
+    edges = """[".steps", ".route svg", ".strip .plot"].map((part) => {
+      const box = document.querySelector(part).getBoundingClientRect();
+      return [box.left, box.right, box.top, box.bottom];
+    })"""
+    for width in (1280, 400):
+        browser.open(report, width=width)
+        slider, strip, errors = browser.js(edges)
+        assert slider[3] <= strip[2] < strip[3] <= errors[2]
+        assert 0 <= strip[0] < strip[1] <= width
+
+
+def test_a_run_without_a_belief_has_a_page_without_one(browser, run, tmp_path):
+    drive = run.sequences[0]
+    plain = replace(run, sequences=(replace(drive, trial=replace(drive.trial, beliefs=None)),))
+    path = written(tmp_path / "plain.html", render_page([plain]))
+    frames, _ = data_of(path)
+    browser.open(path)
+    browser.js("document.querySelector('.steps input').focus()")
+    press(browser, "ArrowRight", times=3)
+    assert card(browser)["titles"][0] == frames[3]["title"]
+    assert browser.js("document.querySelectorAll('.belief, .certainty, .likely').length") == 0
+    assert browser.complaints() == []
+
+
 def test_a_wrong_match_that_was_accepted_is_drawn_in_the_colour_of_warnings(browser, run, tmp_path):
     drive = run.sequences[0]
     row = int(np.flatnonzero(drive.accepted)[0])
-    elsewhere = drive.table.reference_positions.values.copy()
+    elsewhere = np.where(drive.truth.known[:, None], drive.truth.values, 0.0)
     elsewhere[row] += 25.0
     misled = retold(drive, reference_positions=replace(drive.table.reference_positions, values=elsewhere))
     path = written(tmp_path / "misled.html", render_page([replace(run, sequences=(misled,))]))
@@ -247,8 +339,11 @@ def test_a_click_on_the_map_hands_the_arrow_keys_over(browser, report):
     x, y = on_screen(browser, ".strip", (frames[10]["moment"], 100))
     for kind in ("mousePressed", "mouseReleased"):
         browser("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+    titles = [frame["title"] for frame in frames]
+    clicked = titles.index(card(browser)["titles"][0])
+    assert abs(clicked - 10) <= 1  # a click's place is a whole pixel
     press(browser, "ArrowRight")
-    assert card(browser)["titles"][0] == frames[11]["title"]
+    assert card(browser)["titles"][0] == titles[clicked + 1]
 
 
 def test_a_tap_shows_a_frame(browser, report):
@@ -321,7 +416,7 @@ def test_without_scripts_the_figures_and_the_sampled_frames_remain(browser, repo
         "(e) => e.naturalWidth === 80 && e.checkVisibility()).length, document.querySelectorAll('.plot > svg').length]"
     )
     browser("Emulation.setScriptExecutionDisabled", value=False)
-    assert seen == [False, 8, 7]
+    assert seen == [False, 8, 9]
 
 
 def test_a_name_cannot_become_a_script(browser, run, tmp_path):

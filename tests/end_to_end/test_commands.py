@@ -98,7 +98,8 @@ def test_true_labels_on_a_test_stream_come_late_and_the_table_says_so(home):
 
 
 def test_fused_labels_are_learned_only_from_accepted_frames(home):
-    assert tmapr("run", "block.toml", "--learn", "fused", cwd=home).returncode == 0
+    axis = "labels.max_semi_axis=10"
+    assert tmapr("run", "block.toml", "--learn", "fused", "--set", axis, cwd=home).returncode == 0
     table = load_estimates(home / "runs/block/estimates/night.csv")
     assert table.learned.any()
     assert {reason for reason, learned in zip(table.reasons, table.learned, strict=True) if learned} == {"accepted"}
@@ -157,7 +158,8 @@ def test_the_settings_printed_are_the_settings_read(home):
 
 def test_a_run_says_how_many_frames_matched_and_when_the_threshold_is_of_another_descriptor(home):
     assert re.search(r"night.csv: \d+ of \d+ frames matched the map\n", tmapr("run", "block.toml", cwd=home).stdout)
-    strict = tmapr("run", "block.toml", "--set", "tracking.gates.min_similarity=0.999", cwd=home).stdout
+    gates = ("--set", "tracking.method=paper", "--set", "tracking.gates.min_similarity=0.999")
+    strict = tmapr("run", "block.toml", *gates, cwd=home).stdout
     assert re.search(r"their best similarity is 0\.\d\d in the median", strict)
     assert "tracking.gates.min_similarity is 0.999, which belongs to another descriptor" in strict
 

@@ -58,7 +58,7 @@ def write_sequence(folder, start, change):
     for row in range(COUNT):
         counts = change(wall[:, row * STEP : row * STEP + WIDTH]).clip(0, 16382).astype(np.uint16)
         write_png(folder / f"images/{row:02}.png", counts)
-        rows.append(f"{start + row * 100_000_000},images/{row:02}.png,{METRES * row},5.0,{look(row)},{20 + row}")
+        rows.append(f"{start + row * 100_000_000},images/{row:02}.png,{METRES * row},5.0,{look(row)},{20 + row / 64}")
     (folder / "frames.csv").write_text("\n".join(rows) + "\n")
 
 
@@ -157,7 +157,7 @@ def test_images_are_mapped_localized_and_evaluated_without_torch(finished):
 
 def test_what_a_table_says_of_the_motion_comes_with_the_percepts(finished):
     found = Recording.load(finished[0] / "runs/walk/percepts/night.npz")
-    assert [percept.motion for percept in found.percepts] == [Odometry(20.0 + row) for row in range(COUNT)]
+    assert [percept.motion for percept in found.percepts] == [Odometry(20.0 + row / 64) for row in range(COUNT)]
 
 
 def test_without_a_pose_head_a_localized_frame_heads_as_its_reference_was_recorded(finished):

@@ -4,14 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import mahalanobis
 
-from tmapr.fusion import Correction, Fusion
+from made_up import car_fusion
+from tmapr.fusion import Correction
 from tmapr.types import CHI2_95, Belief, Status
 
 SECOND = 1_000_000_000
 YEAR = 365 * 24 * 3600 * SECOND
 HERE = np.array([3.0, -4.0])
 NOISES = ["paper", "acceleration"]
-both_noises = pytest.mark.parametrize("fusion", [Fusion(noise=noise) for noise in NOISES], ids=NOISES)
+both_noises = pytest.mark.parametrize("fusion", [car_fusion(noise=noise) for noise in NOISES], ids=NOISES)
 
 
 def tracked(fusion, seconds=3):
@@ -68,13 +69,13 @@ def once_and_in_parts(fusion, parts):
 
 @pytest.mark.parametrize("parts", [[66_000_000, 132_000_000], [SECOND] * 29, [1, 5 * SECOND]])
 def test_acceleration_noise_does_not_depend_on_how_time_is_cut(parts):
-    once, cut = once_and_in_parts(Fusion(noise="acceleration"), parts)
+    once, cut = once_and_in_parts(car_fusion(noise="acceleration"), parts)
     np.testing.assert_allclose(cut.mean, once.mean, rtol=1e-12)
     np.testing.assert_allclose(cut.covariance, once.covariance, rtol=1e-12, atol=1e-14)
 
 
 def test_the_papers_noise_depends_on_how_time_is_cut():
-    once, cut = once_and_in_parts(Fusion(noise="paper"), [SECOND] * 10)
+    once, cut = once_and_in_parts(car_fusion(noise="paper"), [SECOND] * 10)
     np.testing.assert_allclose(cut.mean, once.mean, rtol=1e-12)
     assert cut.semi_axis != pytest.approx(once.semi_axis, rel=0.05)
 
@@ -88,7 +89,7 @@ def test_without_corrections_the_semi_axis_grows_with_time(fusion):
 
 
 def test_a_parked_camera_never_becomes_certain():
-    fusion = Fusion()
+    fusion = car_fusion()
     belief = fusion.start(0, HERE, 5.0)
     for k in range(10_000):
         belief = fusion.predict(belief, k // 10 * SECOND // 10)
@@ -99,7 +100,7 @@ def test_a_parked_camera_never_becomes_certain():
 
 
 def test_a_gap_forgets_the_velocity_and_keeps_the_place():
-    fusion = Fusion()
+    fusion = car_fusion()
     belief = tracked(fusion)
     believed = fusion.predict(belief, belief.stamp + 30 * SECOND)
     forgot = fusion.predict(belief, belief.stamp + 50 * SECOND)
@@ -113,14 +114,14 @@ def test_a_gap_forgets_the_velocity_and_keeps_the_place():
     [(1.0, 4.0), (0.75, 4.0), (0.5, 6.0), (0.3, 10.0), (1e-4, 3e4), (0.0, 3e4), (-0.2, 3e4)],
 )
 def test_the_variance_of_a_reference_follows_equation_9(confidence, variance):
-    belief = Fusion().start(0, np.zeros(2), 10.0)
-    corrected = Fusion().correct_reference(belief, HERE, confidence)
+    belief = car_fusion().start(0, np.zeros(2), 10.0)
+    corrected = car_fusion().correct_reference(belief, HERE, confidence)
     np.testing.assert_allclose(np.diag(corrected.covariance)[:2], 1 / (1 / 100 + 1 / variance))
 
 
 def test_a_more_confident_reference_pulls_closer():
-    belief = Fusion().start(0, np.zeros(2), 3.0)
-    pulled = [Fusion().correct_reference(belief, HERE, confidence) for confidence in (0.1, 0.4, 0.7)]
+    belief = car_fusion().start(0, np.zeros(2), 3.0)
+    pulled = [car_fusion().correct_reference(belief, HERE, confidence) for confidence in (0.1, 0.4, 0.7)]
     left = [np.linalg.norm(corrected.position - HERE) for corrected in pulled]
     assert left[0] > left[1] > left[2] > 0
 
@@ -134,20 +135,20 @@ def test_a_correction_at_the_believed_position_leaves_the_mean(fusion):
 
 
 def test_a_repeated_stamp_leaves_the_belief():
-    belief = tracked(Fusion())
-    assert Fusion().predict(belief, belief.stamp) is belief
+    belief = tracked(car_fusion())
+    assert car_fusion().predict(belief, belief.stamp) is belief
 
 
 def test_an_older_stamp_is_refused_with_both_stamps():
-    belief = Fusion().start(1_628_000_000_123_456_789, HERE, 5.0)
+    belief = car_fusion().start(1_628_000_000_123_456_789, HERE, 5.0)
     with pytest.raises(ValueError, match="1628000000123456789 to the older stamp 1628000000123456788"):
-        Fusion().predict(belief, belief.stamp - 1)
+        car_fusion().predict(belief, belief.stamp - 1)
 
 
 @pytest.mark.parametrize("deviation", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_start_without_a_positive_deviation_is_refused(deviation):
     with pytest.raises(ValueError, match=f"got {deviation}"):
-        Fusion().start(0, HERE, deviation)
+        car_fusion().start(0, HERE, deviation)
 
 
 @pytest.mark.parametrize(
@@ -161,12 +162,12 @@ def test_a_start_without_a_positive_deviation_is_refused(deviation):
 )
 def test_a_measurement_that_is_not_finite_is_refused(correct):
     with pytest.raises(ValueError, match="must be finite, got"):
-        correct(Fusion(), tracked(Fusion()))
+        correct(car_fusion(), tracked(car_fusion()))
 
 
 def test_relocalizing_keeps_only_the_stamp():
-    belief = tracked(Fusion())
-    again = Fusion().relocalize(belief, HERE, 2.0)
+    belief = tracked(car_fusion())
+    again = car_fusion().relocalize(belief, HERE, 2.0)
     assert again.stamp == belief.stamp
     np.testing.assert_array_equal(again.mean, [3, -4, 0, 0])
     np.testing.assert_array_equal(again.covariance, np.diag([4, 4, 100, 100]))
@@ -198,7 +199,7 @@ def corrected(seconds_ago, metres_away):
     ],
 )
 def test_the_first_rung_that_holds_names_the_status(semi_axis, apr_used, last, status):
-    assert Fusion().status(believed(semi_axis), apr_used, last) is status
+    assert car_fusion().status(believed(semi_axis), apr_used, last) is status
 
 
 @both_noises
@@ -212,7 +213,7 @@ def test_the_normalised_innovation_is_that_of_an_independent_filter(fusion, rng)
 
 
 def test_an_honest_filter_is_as_surprised_as_it_says(rng):
-    fusion = Fusion(noise="acceleration", correction_variance=4.0, min_correction_variance=4.0)
+    fusion = car_fusion(noise="acceleration", correction_variance=4.0, min_correction_variance=4.0)
     surprises, belief, truth = [], fusion.start(0, HERE, 2.0), rng.normal(HERE, 2.0)
     for tenth in range(1, 3000):
         belief = fusion.predict(belief, tenth * SECOND // 10)

@@ -3,7 +3,8 @@ import pytest
 from scipy.linalg import LinAlgError, block_diag, lstsq, solve_triangular
 from scipy.stats import chi2
 
-from tmapr.fusion import Fusion, kalman
+from made_up import car_fusion
+from tmapr.fusion import kalman
 from tmapr.types import CHI2_95
 
 SIZES = [(1, 1), (2, 1), (4, 2), (3, 5)]
@@ -118,7 +119,7 @@ def least_squares(fusion, prior, gaps, measurements):
 
 @pytest.mark.parametrize("noise", ["paper", "acceleration"])
 def test_the_filter_equals_least_squares_over_the_whole_window(noise, rng):
-    fusion = Fusion(noise=noise)
+    fusion = car_fusion(noise=noise)
     gaps = rng.choice([66_000_000, 132_000_000, 1_500_000_000], size=40)
     belief = prior = fusion.start(0, HERE, 5.0)
     measurements = []
@@ -138,7 +139,7 @@ def test_the_filter_equals_least_squares_over_the_whole_window(noise, rng):
 
 
 def test_the_covariance_tells_the_true_error(rng):
-    fusion = Fusion(noise="acceleration")
+    fusion = car_fusion(noise="acceleration")
     runs, frames = 200, 12
     final, inside = [], []
     for _ in range(runs):

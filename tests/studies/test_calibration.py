@@ -5,25 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from made_up import record_percepts, with_detour
+from made_up import car_fusion, paper_tracking, record_percepts, with_detour
 from tmapr.config import changed, differences
 from tmapr.config.tree import as_tree
 from tmapr.exceptions import InputError
-from tmapr.fusion.capf import Fusion
 from tmapr.places.classifier import Places
 from tmapr.places.projection import Projection
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
-from tmapr.studies.calibration import SEARCHED, CalibrationData, calibrate, is_taken
+from tmapr.studies.calibration import CalibrationData, calibrate, is_taken, list_choices, list_searched
 from tmapr.studies.scoring import Outcome, gather_evidence, score_drives
 from tmapr.system import System
-from tmapr.tracking import Gates, Tracking
 
 SYSTEM = System(
     places=Places(cell=15.0, use=(), projection=Projection(dimension=32)),
-    tracking=Tracking(gates=Gates(min_similarity=0.0)),
-    fusion=Fusion(noise="acceleration", correction_variance=0.01, min_correction_variance=0.01),
+    tracking=paper_tracking(min_similarity=0.0),
+    fusion=car_fusion(noise="acceleration", correction_variance=0.01, min_correction_variance=0.01),
 )
+ROUTE = changed(System(), {"places": SYSTEM.places})
 WORLD = DescriptorField.from_seed(4, dimension=32)
 CORNERS = block_loop(60.0, 40.0)
 
@@ -63,8 +62,8 @@ def test_the_validation_is_not_worse_afterwards(found):
     assert not found.after.outcome.is_worse_than(found.before.outcome)
 
 
-LOOSE = changed(SYSTEM, {"fusion": Fusion(noise="acceleration", apr_variance=2500.0)})
-STRICT = changed(SYSTEM, {"fusion": Fusion(noise="acceleration"), "tracking.gates.min_similarity": 0.9})
+LOOSE = changed(SYSTEM, {"fusion": car_fusion(noise="acceleration", apr_variance=2500.0)})
+STRICT = changed(SYSTEM, {"fusion": car_fusion(noise="acceleration"), "tracking.gates.min_similarity": 0.9})
 
 
 def best_threshold(evidence):
@@ -103,7 +102,10 @@ def test_a_ranking_of_better_f1_that_is_wrong_more_often_is_not_taken(material):
     assert (found.system.places, found.system.retrieval) == (LOOSE.places, LOOSE.retrieval)
 
 
-@pytest.mark.parametrize("start", [LOOSE, STRICT, changed(STRICT, {"retrieval.mode": "global", "fusion.apr": False})])
+WITHOUT_APR = {"retrieval.mode": "global", "fusion.apr": False}
+
+
+@pytest.mark.parametrize("start", [LOOSE, STRICT, changed(STRICT, WITHOUT_APR), ROUTE, changed(ROUTE, WITHOUT_APR)])
 def test_no_calibration_is_worse_on_its_validation(start, material):
     found = calibrate(start, material)
     assert not found.after.outcome.is_worse_than(found.before.outcome)
@@ -145,8 +147,57 @@ def test_a_system_without_retrieval_has_only_a_filter_to_calibrate(material):
     assert found.after.surprise <= found.before.surprise
 
 
+@pytest.fixture(scope="module")
+def followed(material):
+    """The calibration of a system with the route filter, and what it told."""
+    told = []
+    return calibrate(ROUTE, material, tell=told.append), told
+
+
+def test_the_route_filter_has_no_gates_to_calibrate(followed):
+    found, told = followed
+    assert [line.partition(":")[0] for line in told] == ["ranking", "filter"]
+    assert found.system.tracking == ROUTE.tracking
+
+
+def test_each_search_of_the_route_filter_says_whether_it_was_taken_or_kept(followed):
+    _, told = followed
+    assert {line.split(": ")[1].split(",")[0] for line in told} <= {"taken", "kept"}
+
+
+def test_with_the_route_filter_nothing_is_changed_but_what_is_searched(followed):
+    found, _ = followed
+    searched = {f"{section}.{key}" for section, keys in list_searched(ROUTE).items() for key in keys}
+    changes = differences(as_tree(ROUTE), as_tree(found.system), "system")
+    assert {line.split(" = ")[0].removeprefix("system.") for line in changes} <= searched
+
+
+@pytest.mark.parametrize(
+    ("start", "acts"),
+    [
+        (ROUTE, {"fusion.velocity_noise"}),
+        (changed(ROUTE, {"retrieval.mode": "off"}), {"fusion.velocity_noise", "fusion.apr_variance"}),
+    ],
+)
+def test_only_what_acts_is_tried(start, acts, material):
+    drives = material.drives(start)
+    choices = list_choices(start, drives[0].memory.measure())
+    assert choices.keys() == acts
+    before = score_drives(drives, start)
+    for path, values in choices.items():
+        assert any(score_drives(drives, changed(start, {path: value})) != before for value in values)
+
+
+def test_what_is_tried_follows_the_mapped_speed(material):
+    memory = material.localizer(ROUTE).memory
+    reference = memory.measure()
+    twice = replace(reference, speed=2 * reference.speed)
+    one, other = (np.array(list_choices(ROUTE, each)["fusion.velocity_noise"]) for each in (reference, twice))
+    np.testing.assert_allclose(other, 4 * one)
+
+
 def test_nothing_is_changed_but_what_is_searched(found):
-    searched = {f"{section}.{key}" for section, keys in SEARCHED.items() for key in keys}
+    searched = {f"{section}.{key}" for section, keys in list_searched(SYSTEM).items() for key in keys}
     changes = differences(as_tree(SYSTEM), as_tree(found.system), "system")
     assert changes
     assert {line.split(" = ")[0].removeprefix("system.") for line in changes} <= searched

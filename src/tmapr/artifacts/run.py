@@ -1,6 +1,7 @@
 """The run folder: where everything that an experiment makes is kept, and under which name."""
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +109,10 @@ class RunFolder:
         """A sequence's estimates as a table."""
         return self.path / "estimates" / f"{_file_name(sequence)}.csv"
 
+    def beliefs(self, sequence: str) -> Path:
+        """What the route filter believed after each frame of a sequence."""
+        return self.path / "estimates" / f"{_file_name(sequence)}.belief.npz"
+
     def trajectory(self, sequence: str) -> Path:
         """A sequence's estimates for evo."""
         return self.path / "estimates" / f"{_file_name(sequence)}.tum"
@@ -116,6 +121,17 @@ class RunFolder:
 def is_trained_head(path: Path) -> bool:
     """Whether training named a file so: it lies in some run folder, or did before that was moved or trained anew."""
     return bool(re.fullmatch(rf"apr/\d{{6,}}/{HEAD}", "/".join(path.parts[-3:])))
+
+
+def read_head_error(head: Path) -> float | None:
+    """The mean error of a pose head on its validation, metres, if training left it beside the head."""
+    record = head.with_name("training.json")
+    try:
+        history = json.loads(record.read_text(encoding="utf-8"))["history"]
+        error = float(next(epoch["mean"] for epoch in history if epoch["number"] == int(head.parent.name)))
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return None  # a head from elsewhere: it has to earn its trust without
+    return error if 0 < error < float("inf") else None
 
 
 def file_digest(path: Path) -> str:

@@ -22,12 +22,13 @@ from tmapr.types import NANOSECONDS, Estimate, Reason, Recognition, Status
 HEADER = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
     "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis,"
-    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence"
+    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence,p_place,p_off_map"
 )
 _COLUMNS = HEADER.split(",")
 _CANDIDATE = ("reference", "ref_x", "ref_y", "place", "similarity", "score", "support", "margin")
 _FIRST = ("first_reference", "first_x", "first_y", "first_similarity", "first_score")
-_LATER = ("nis", *_FIRST, "constrained", "reference_sequence")
+_SHARES = ("p_place", "p_off_map")
+_LATER = ("nis", *_FIRST, "constrained", "reference_sequence", *_SHARES)
 """Columns that tables of earlier versions do not have: none of their rows knew."""
 _NO_INTEGER = int(np.iinfo(np.int64).min)
 _QUOTE = '"'
@@ -73,6 +74,9 @@ class EstimateTable:
     """1 where places narrowed the search, 0 where they did not."""
     reference_sequences: Column
     """The traverse that each of `references` is a frame of."""
+    p_place: Column
+    """Probability that the camera is within the radius of the place on the map that the estimate names."""
+    p_off_map: Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,8 @@ def load_estimates(path: Path) -> EstimateTable:
         ),
         constrained=sheet.optional("constrained", _integer, _NO_INTEGER),
         reference_sequences=sheet.optional_text("reference_sequence"),
+        p_place=sheet.optional("p_place"),
+        p_off_map=sheet.optional("p_off_map"),
     )
 
 
@@ -156,6 +162,7 @@ def _values(estimate: Estimate, learned: bool) -> Iterator[int | float | str | N
         yield from (first.reference, *first.position.tolist(), first.similarity, first.score)
     yield int(recognition.constrained) if estimate.recognition else None
     yield candidate.sequence if candidate else None
+    yield from (None, None) if estimate.route is None else (estimate.route.p_place, estimate.route.p_off_map)
 
 
 def _text(name: str, value: int | float | str | None) -> str:
@@ -235,7 +242,7 @@ def _read(path: Path) -> _Sheet:
         if len(row) != len(header):
             raise InputError(f"{path}: line {line}: has {len(row)} fields, the header has {len(header)}")
     cells = {name: ("",) * len(rows) for name in _LATER} | dict(zip(header, zip(*rows, strict=True), strict=True))
-    for group in (("apr_x", "apr_y"), _CANDIDATE, _FIRST):
+    for group in (("apr_x", "apr_y"), _CANDIDATE, _FIRST, _SHARES):
         for line, together in enumerate(zip(*(cells[name] for name in group), strict=True), start=2):
             if any(together) and not all(together):
                 raise InputError(f"{path}: line {line}: only some of {', '.join(group)} are empty")

@@ -31,7 +31,9 @@ def calibrate(
     run: RunOption = None,
     quiet: Quiet = False,
 ) -> None:
-    """Choose similarity threshold, score weights, λ and noise on the validation sequences; the test is not read.
+    """Choose score weights, λ and noise on the validation sequences; the test is not read.
+
+    With the paper's gates also the similarity threshold, the gate's width and the variances.
 
     What makes RMSE, wrong claims or the 95 % ellipse worse there is not taken.
 
@@ -68,14 +70,14 @@ def calibrate(
 def describe_calibration(settings: "Experiment", found: "Calibration") -> str:
     """Every setting that was searched, with what it was chosen on."""
     from tmapr.config import dump_toml
-    from tmapr.studies.calibration import SEARCHED
+    from tmapr.studies.calibration import list_searched
 
     return (
         f"# Calibrated on {', '.join(settings.data.validation)} of {settings.name}: surprise"
         f" {found.before.surprise:.3f} → {found.after.surprise:.3f} nats, RMSE on the map"
         f" {found.before.outcome.rmse:.2f} → {found.after.outcome.rmse:.2f} m.\n"
         "# An experiment that includes this file still overrides it with what it says itself.\n\n"
-        + dump_toml(found.system, SEARCHED)
+        + dump_toml(found.system, list_searched(found.system))
     )
 
 

@@ -57,10 +57,7 @@ def demo(
 def experiment(data: Path, epochs: int) -> "Experiment":
     """Noon is mapped, night localized; the pose head learns from noon and dusk, and its epoch is chosen under cloud."""
     from tmapr.experiment import Data, Experiment
-    from tmapr.fusion.capf import Fusion
     from tmapr.perception.recipes import Training
-    from tmapr.system import System
-    from tmapr.tracking import Gates, Tracking
 
     return Experiment(
         name="demo",
@@ -73,18 +70,6 @@ def experiment(data: Path, epochs: int) -> "Experiment":
             test=(_TEST,),
         ),
         training=Training(epochs=epochs, learning_rate=1e-3),
-        # Chosen on worlds 11 and 12; the demonstration is world 1. A head that has seen two traverses is tens of metres
-        # wrong at night, so the filter is told to trust the map's frames, which are about a metre apart.
-        system=System(
-            tracking=Tracking(gates=Gates(max_innovation=150.0)),
-            fusion=Fusion(
-                noise="acceleration",
-                velocity_noise=3.0,
-                apr_variance=2500.0,
-                correction_variance=1.0,
-                min_correction_variance=1.0,
-            ),
-        ),
     )
 
 

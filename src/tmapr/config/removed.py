@@ -6,7 +6,6 @@ from typing import Any
 _MOVED = (
     "min_similarity",
     "bounds",
-    "min_support",
     "min_margin",
     "max_innovation",
     "confidence_floor",
@@ -16,10 +15,14 @@ _MOVED = (
     "recovery",
 )
 _EVIDENCE = 'was removed; the route filter (tracking.method = "route") weighs evidence itself'
+_SUPPORT = "was removed; a match is judged by its margin, and learned from by labels.min_support"
 _POSES = 'was removed; the route filter (tracking.method = "route") weighs the pose head itself'
 
 REMOVED: Mapping[str, str] = {
     **{f"gating.{key}": f"is now tracking.gates.{key}" for key in _MOVED},
+    "gating.min_support": _SUPPORT,
+    "tracking.gates.min_support": _SUPPORT,
+    "fusion.min_confidence": "was removed; eq. (9) divides by at least 10⁻⁴, as the paper has it",
     "gating.odds": _EVIDENCE,
     "gating.min_odds": _EVIDENCE,
     "gating.return_odds": _EVIDENCE,

@@ -34,6 +34,12 @@ def changed(settings: AnySettings, values: Mapping[str, object]) -> AnySettings:
     return from_tree(type(settings), tree, "settings")
 
 
+def filled(settings: AnySettings, values: Mapping[str, object]) -> AnySettings:
+    """The settings with these in the places that are 0: what a user left to the reference."""
+    tree = as_tree(settings)
+    return changed(settings, {key: value for key, value in values.items() if tree[key] == 0})
+
+
 def put(tree: Tree, keys: Sequence[str], value: object, where: str) -> None:
     """Set the value at the end of the keys; `where` names it in a refusal."""
     node = tree

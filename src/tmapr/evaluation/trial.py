@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float
 
+from tmapr.artifacts.beliefs import RouteBeliefs
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.trajectory import Column, EstimateTable
 from tmapr.evaluation.errors import reference_speed
@@ -36,6 +37,8 @@ class Trial:
     recording: Recording
     memory: Memory
     threshold: float
+    beliefs: RouteBeliefs | None = None
+    """Over the references of the map, after each frame; only the route filter has some."""
 
     @property
     def fused(self) -> Column:

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from tmapr.config.settings import Settings
+from tmapr.config import Settings, filled
 from tmapr.fusion import kalman
+from tmapr.reference import Reference
 from tmapr.types import NANOSECONDS, Belief, Status
 
 
@@ -30,11 +31,11 @@ class Fusion(Settings):
     """The filter's settings; its methods take a belief and return the next one."""
 
     noise: Literal["paper", "acceleration"] = Field(
-        "paper", description="Q: the paper's eq. (8), or white acceleration, whatever the frame rate"
+        "acceleration", description="Q: white acceleration, however time is cut, or the paper's eq. (8)"
     )
     position_noise: float = Field(0.25, ge=0, description="q_p: position noise of eq. (8), m²/s²")
     velocity_noise: float = Field(
-        1.0, gt=0, description="q_v: velocity noise of eq. (8), or density of white acceleration, m²/s³"
+        0.0, ge=0, description="q_v: density of white acceleration, or noise of eq. (8), m²/s³; 0: by the reference"
     )
     apr: bool = Field(True, description="correct with the pose head's positions; false: the map's frames alone")
     apr_variance: float = Field(9.0, gt=0, description="r_a: variance of an APR position per axis, m²")
@@ -45,22 +46,31 @@ class Fusion(Settings):
     min_correction_variance: float = Field(
         4.0, gt=0, description="r_min: least variance of a reference position, per axis, m²"
     )
-    min_confidence: float = Field(
-        1e-4, gt=0, le=1, description="10⁻⁴ of eq. (9): the least confidence divided by, no unit"
-    )
     initial_speed: float = Field(
-        10.0, gt=0, description="σ_v: standard deviation of an unknown velocity, per axis, m/s"
+        0.0, ge=0, description="σ_v: standard deviation of an unknown velocity, per axis, m/s; 0: by the reference"
     )
-    max_gap: float = Field(30.0, gt=0, description="Δt_max: longest time a velocity is believed, s")
+    max_gap: float = Field(0.0, ge=0, description="Δt_max: longest time a velocity is believed, s; 0: by the reference")
     correction_lifetime: float = Field(
-        10.0, gt=0, description="T: time after a correction that still counts as localized, s"
+        0.0, ge=0, description="T: time after a correction that still counts as localized, s; 0: by the reference"
     )
     correction_range: float = Field(
-        15.0, gt=0, description="D: distance from a correction that still counts as localized, m"
+        0.0, ge=0, description="D: distance from a correction that still counts as localized, m; 0: by the reference"
     )
     max_semi_axis: float = Field(
-        10.0, gt=0, description="a_max: longest 95 % semi-axis of a position worth following, m"
+        0.0, ge=0, description="a_max: longest 95 % semi-axis of a position worth following, m; 0: by the reference"
     )
+
+    def fit(self, reference: Reference) -> "Fusion":
+        """What is 0 becomes what the reference says; only then can the filter be used."""
+        told = {
+            "velocity_noise": reference.speed**2 / _CHANGES,
+            "initial_speed": _FASTER * reference.speed,
+            "max_gap": reference.straight,
+            "correction_lifetime": (self.max_gap or reference.straight) / 2,
+            "correction_range": _AROUND * reference.place,
+            "max_semi_axis": reference.place,
+        }
+        return filled(self, told)
 
     def start(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> Belief:
         """A belief at `position` with this standard deviation per axis and an unknown velocity."""
@@ -69,7 +79,7 @@ class Fusion(Settings):
         variances = np.repeat([deviation**2, self.initial_speed**2], 2)
         return Belief(stamp, np.concatenate([_require_finite(position), np.zeros(2)]), np.diag(variances))
 
-    def predict(self, belief: Belief, stamp: int) -> Belief:
+    def predict(self, belief: Belief, stamp: int, noise_scale: float = 1.0) -> Belief:
         """Move the belief to `stamp`; one at the belief's own stamp is returned as it is.
 
         A gap longer than `max_gap` says nothing of the velocity any more, and extrapolating it would send the
@@ -83,7 +93,8 @@ class Fusion(Settings):
             return belief
         gap = (stamp - belief.stamp) / NANOSECONDS
         dt = min(gap, self.max_gap)
-        mean, covariance = kalman.predict(belief.mean, belief.covariance, _transition(dt), self._motion_noise(dt))
+        noise = noise_scale * self._motion_noise(dt)
+        mean, covariance = kalman.predict(belief.mean, belief.covariance, _transition(dt), noise)
         if gap <= self.max_gap:
             return Belief(stamp, mean, covariance)
         unknown = self.start(stamp, mean[:2], self.initial_speed * (gap - dt))
@@ -104,10 +115,32 @@ class Fusion(Settings):
         """Correct with an accepted reference's position, eq. (9)."""
         return _correct(belief, position, self._reference_variance(confidence))
 
+    def measure_nis(
+        self, belief: Belief, position: Float[np.ndarray, "2"], covariance: Float[np.ndarray, "2 2"]
+    ) -> float:
+        """NIS of a position of any covariance about to correct."""
+        surprise = _require_finite(position) - belief.position
+        return float(surprise @ np.linalg.solve(belief.covariance[:2, :2] + covariance, surprise))
+
+    def correct(self, belief: Belief, position: Float[np.ndarray, "2"], covariance: Float[np.ndarray, "2 2"]) -> Belief:
+        """Correct with a position of any covariance."""
+        mean, spread = kalman.correct(
+            belief.mean, belief.covariance, _require_finite(position), _OBSERVATION, covariance
+        )
+        return Belief(belief.stamp, mean, spread)
+
+    def slow_down(self, belief: Belief, factor: float) -> Belief:
+        """Correct with a velocity that is this share of the believed one: the camera was seen to move so much."""
+        H = np.eye(2, 4, 2)  # velocities
+        speed = float(np.hypot(*belief.mean[2:]))
+        noise = np.eye(2) * (0.1 * speed + 1e-3) ** 2
+        mean, spread = kalman.correct(belief.mean, belief.covariance, factor * belief.mean[2:], H, noise)
+        return Belief(belief.stamp, mean, spread)
+
     def _reference_variance(self, confidence: float) -> float:
         if not isfinite(confidence):
             raise ValueError(f"confidence must be finite, got {confidence}")
-        return max(self.correction_variance / max(confidence, self.min_confidence), self.min_correction_variance)
+        return max(self.correction_variance / max(confidence, _LEAST_CONFIDENCE), self.min_correction_variance)
 
     def relocalize(self, belief: Belief, position: Float[np.ndarray, "2"], deviation: float) -> Belief:
         """Start again at `position`: the belief was wrong, so nothing but its stamp is kept."""
@@ -140,6 +173,14 @@ class Fusion(Settings):
         return _planar([[q * dt**3 / 3, q * dt**2 / 2], [q * dt**2 / 2, q * dt]])
 
 
+_LEAST_CONFIDENCE = 1e-4
+"""10⁻⁴ of eq. (9): what is divided by at least."""
+_CHANGES = 5.0
+"""Seconds in which a speed may change by as much as itself."""
+_FASTER = 3.0
+"""An unknown velocity's deviation, in mapped speeds: nobody says which way."""
+_AROUND = 1.5
+"""Places around a correction that it still speaks for."""
 _OBSERVATION = np.eye(2, 4)
 """H of eq. (7): positions are measured, velocities are not."""
 

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from tmapr.artifacts.documents.latency import StageLatency
 from tmapr.latency.workload import Workload, revisit
 from tmapr.places.classifier import Classifier
-from tmapr.track import Tracker
+from tmapr.track import make_tracker
 from tmapr.types import Estimate
 
 WARM_UPS = 20
@@ -77,7 +77,7 @@ class Stopwatch:
 def time_stages(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
     """Every frame through all stages and an update, each stage on its own; the estimates are those of `time_cycle`."""
     retrieval, memory, classifier = work.system.retrieval, work.environment.memory, work.environment.classifier()
-    tracker = Tracker(work.system.tracking, work.system.fusion, memory.positions)
+    tracker = make_tracker(work.system.tracking, work.system.fusion, memory)
     perceive, estimates = work.stream(), []
     for frame in work.frames:
         with watch.timing("prepare"):
@@ -89,7 +89,13 @@ def time_stages(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
             with watch.timing("places"):
                 scores = classifier.predict(percept.descriptor)
         with watch.timing("search"):
-            recognition = retrieval.search(memory, percept.descriptor, scores, classifier.neighbourhood)
+            recognition = retrieval.search(
+                memory,
+                percept.descriptor,
+                scores,
+                classifier.neighbourhood,
+                compare=work.system.tracking.method == "route",
+            )
         with watch.timing("gates_filter"):
             estimate = tracker.advance(percept, recognition)
         with watch.timing("update"):
@@ -114,7 +120,7 @@ def time_cycle(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
     for frame in work.frames:
         with watch.timing("cycle"):
             estimate = localizer.step(frame)
-            localizer.learn(estimate.percept, estimate.position)
+            localizer.learn(estimate.percept, estimate.position, scored=False)
         estimates.append(estimate)
     return tuple(estimates)
 

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Int, Shaped
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.reference import Reference, measure_reference
 
 MAPPED = frozenset({"memory.descriptors"})
 """Arrays of a map file worth leaving on disk."""
@@ -63,6 +64,10 @@ class Memory:
         """The rows of each traverse in the order they were driven."""
         names = self.sequences[self.order]
         return np.split(self.order, np.flatnonzero(names[1:] != names[:-1]) + 1)
+
+    def measure(self) -> Reference:
+        """What the traverses say of spacing and speed."""
+        return measure_reference(self.drives(), self.positions, self.stamps)
 
     def find(self, frame: int, position: Float[np.ndarray, "2"]) -> int:
         """The row of a reference that is known by its frame and its place: two traverses share only the numbers."""

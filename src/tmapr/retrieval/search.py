@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tmapr.config import Settings
 from tmapr.retrieval.memory import Memory
-from tmapr.types import Candidate, PlaceScores, Recognition
+from tmapr.types import Candidate, Comparison, PlaceScores, Recognition
 
 _MAD_TO_DEVIATION = 1.4826
 _HALF = 0.5
@@ -48,16 +48,20 @@ class Retrieval(Settings):
         scores: PlaceScores | None,
         neighbourhood: Callable[[Sequence[int]], list[int]],
         count: int | None = None,
+        compare: bool = False,
     ) -> Recognition:
-        """The best references, best first: as many as are judged, or so many; none where no reference exists."""
+        """The best references, best first: as many as are judged, or so many; none where no reference exists.
+
+        With `compare`, also how every reference of the map compares, whatever places constrain the search.
+        """
         leverage = scores.leverage if scores else None
         if self.mode == "off" or not len(memory):
             return Recognition(leverage=leverage)
-        matches = self._match(memory, descriptor, scores, neighbourhood)
+        matches = self._match(memory, descriptor, scores, neighbourhood, compare)
         order = np.argsort(-matches.scores, kind="stable")
         ranks = range(min(count or self.candidates, len(order)))
         found = tuple(self._pick(memory, matches, order, rank) for rank in ranks)
-        return Recognition(found, leverage, matches.constrained)
+        return Recognition(found, leverage, matches.constrained, matches.comparison)
 
     def _match(
         self,
@@ -65,6 +69,7 @@ class Retrieval(Settings):
         descriptor: Float[np.ndarray, " dim"],
         scores: PlaceScores | None,
         neighbourhood: Callable[[Sequence[int]], list[int]],
+        compare: bool,
     ) -> "_Matches":
         background = memory.background(descriptor)
         center, deviation = _center_and_deviation(background)
@@ -73,15 +78,20 @@ class Retrieval(Settings):
         if scores and trust >= _HALF and self.best_places:
             allowed = neighbourhood(scores.best(self.best_places))
         rows = np.arange(len(memory)) if allowed is None else memory.rows_of(allowed)
-        cosines = memory.similarities(descriptor, allowed)
+        everywhere = memory.similarities(descriptor) if compare else None
+        cosines = memory.similarities(descriptor, allowed) if everywhere is None else everywhere[rows]
         total = (cosines - center) / deviation
         # Probes elsewhere also contradict a constrained search, which may not have looked there.
         probed = (background - center) / deviation
-        if scores and trust > 0:
-            term = trust * self._place_term(scores)
+        term = trust * self._place_term(scores) if scores and trust > 0 else None
+        if term is not None:
             total += term[memory.places[rows]]
             probed += term[memory.places[memory.probes]]
-        return _Matches(rows, cosines, total, probed, allowed is not None)
+        comparison = None
+        if everywhere is not None:
+            places = np.zeros(len(memory)) if term is None else term[memory.places]
+            comparison = Comparison((everywhere - center) / deviation, places, everywhere)
+        return _Matches(rows, cosines, total, probed, allowed is not None, comparison)
 
     def _place_term(self, scores: PlaceScores) -> Float[np.ndarray, " classes"]:
         term = self.class_weight * _standardise(scores.scores)
@@ -121,6 +131,7 @@ class _Matches:
     scores: Float[np.ndarray, " rows"]
     probed: Float[np.ndarray, " probes"]
     constrained: bool
+    comparison: Comparison | None
 
 
 def _center_and_deviation(values: Float[np.ndarray, " n"]) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tmapr.artifacts.beliefs import RouteBeliefs, load_beliefs
 from tmapr.artifacts.documents.runs import Provenance
 from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.artifacts.trajectory import EstimateTable, FirstCandidates, load_estimates
@@ -62,13 +63,24 @@ class FinishedRun:
         if not recording.known.any():
             raise InputError(f"{recording.sequence}: no frame has a true position; nothing to compare with")
         threshold = self.experiment.system.tracking.gates.min_similarity
-        return Trial(table, recording, self.environment.memory, threshold)
+        return Trial(table, recording, self.environment.memory, threshold, self._load_beliefs(name, len(table.stamps)))
+
+    def _load_beliefs(self, name: str, frames: int) -> RouteBeliefs | None:
+        """None for a run with the paper's method, or of a version that did not keep them."""
+        path = self.folder.beliefs(name)
+        if not path.exists():
+            return None
+        beliefs = load_beliefs(path, self.environment.digest, len(self.environment.memory))
+        if len(beliefs) != frames:
+            raise InputError(f"{path}: has {len(beliefs)} frames, the estimates have {frames}; run again")
+        return beliefs
 
     def _with_first(self, table: EstimateTable, path: Path) -> EstimateTable:
         """The table with its first candidates, which those of earlier versions did not tell from the judged ones."""
         if table.first.references.known.any() or not table.references.known.any():
             return table
-        if self.experiment.system.retrieval.candidates > 1:
+        system = self.experiment.system
+        if system.retrieval.candidates > 1 or system.tracking.method == "route":
             raise InputError(f"{path}: an earlier version did not write which candidate came first; run again")
         judged = FirstCandidates(table.references, table.reference_positions, table.similarities, table.scores)
         return replace(table, first=judged)

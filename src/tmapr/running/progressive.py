@@ -5,17 +5,18 @@ recognised drive again and again.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.percepts import Recording
 from tmapr.fusion.capf import Fusion
 from tmapr.localizer import Localizer
 from tmapr.retrieval.memory import Memory
-from tmapr.track import Tracker
+from tmapr.track import make_tracker
 from tmapr.tracking import Tracking
 from tmapr.types import Estimate, Recognition
 
@@ -65,6 +66,8 @@ class RecognisedDrive:
     recording: Recording
     recognitions: tuple[Recognition | None, ...]
     memory: Memory
+    learned: Arrays = field(default_factory=dict)
+    """What the tracking had learned before it."""
 
     @property
     def mapped(self) -> Float[np.ndarray, "refs 2"]:
@@ -73,7 +76,9 @@ class RecognisedDrive:
 
     def replay(self, tracking: Tracking, fusion: Fusion) -> list[Estimate]:
         """The estimates with these gates and this filter: those of a localizer, bit for bit."""
-        tracker = Tracker(tracking, fusion, self.mapped)
+        tracker = make_tracker(tracking, fusion, self.memory)
+        if self.learned:
+            tracker.restore_learned(self.learned)
         estimates = []
         for percept, recognition in zip(self.recording.percepts, self.recognitions, strict=True):
             estimate = tracker.answer_late(percept)
@@ -86,4 +91,4 @@ class RecognisedDrive:
 def recognise_drive(localizer: Localizer, recording: Recording) -> RecognisedDrive:
     """Recognise every usable frame; nothing is learned."""
     seen = tuple(None if each.fault else localizer.recognise(each) for each in recording.percepts)
-    return RecognisedDrive(recording, seen, localizer.memory)
+    return RecognisedDrive(recording, seen, localizer.memory, localizer.tracker.learned())

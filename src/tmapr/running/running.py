@@ -5,13 +5,15 @@ Each test sequence starts from the same adapted state, so their order does not m
 
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 
 from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.beliefs import save_beliefs
 from tmapr.artifacts.documents.runs import Provenance, SequenceTimings
 from tmapr.artifacts.percepts import Recording
-from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.artifacts.run import RunFolder, file_digest, read_head_error
 from tmapr.artifacts.trajectory import save_estimates
 from tmapr.config import dump_toml, settings_digest
 from tmapr.evaluation.alignment import PlanarTransform, fit_planar
@@ -55,6 +57,8 @@ def run_experiment(
     for stale in (folder.errors, folder.provenance):
         stale.unlink(missing_ok=True)
     localizer = build(system, environment)
+    if experiment.perception.apr:
+        localizer.expect_head(read_head_error(Path(experiment.perception.apr)))
     for recording in adaptation:
         adapt(localizer, recording, watch(range(len(recording))))
     localizer.save(folder.path)
@@ -64,6 +68,7 @@ def run_experiment(
         progress = localize(resume(system, environment, folder.state), aligned, watch(range(len(aligned))))
         name = recording.sequence
         save_estimates(folder.estimates(name), folder.trajectory(name), progress.estimates, progress.learned.tolist())
+        save_beliefs(folder.beliefs(name), settings_digest(system), environment.digest, progress.estimates)
         timings[name] = _summarize_timings(progress)
     write_text(folder.experiment, dump_toml(experiment))
     provenance = Provenance(

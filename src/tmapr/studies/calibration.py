@@ -1,9 +1,10 @@
-"""Settings chosen on validation data: three searches, one after the other, each with an objective of its own.
+"""Settings chosen on validation data: searches, one after the other, each with an objective of its own.
 
     ranking   λ and the weights of the class terms: the best F1 that any threshold on the similarity reaches
     gates     that threshold
-    filter    gate width and variances: the truth is least surprising under the belief
+    filter    noise, gate width and variances: the truth is least surprising under the belief
 
+The route filter has no gates, weighs matches and poses itself, and leaves only the noise of the motion to the search.
 A search looks at a few values of each setting, the present one among them. What it finds is taken only if the
 validation is not worse with it, neither than before the search nor than before the calibration: in the RMSE, in the
 frames that are `localized` and wrong, in how far the 95 % ellipse is from holding 95 %. A better F1 alone proves
@@ -21,28 +22,25 @@ from tmapr.config import changed
 from tmapr.evaluation.curves import best_decision, cuts, precision_recall
 from tmapr.evaluation.loops import correct_candidates, opportunities
 from tmapr.exceptions import InputError
+from tmapr.fusion.capf import Fusion
 from tmapr.localizer import Localizer
+from tmapr.reference import Reference
 from tmapr.running.progressive import RecognisedDrive, adapt, recognise_drive
 from tmapr.studies.scoring import Evidence, Outcome, Score, gather_evidence, score_drives
 from tmapr.system import System, build, make_map
+from tmapr.tracking import Gates
 from tmapr.types import Watch
 
 RIDGES = (1.0, 0.1, 0.01, 0.001)
 CLASS_WEIGHTS = (0.0, 0.1, 0.3, 1.0)
 LIKELIHOOD_WEIGHTS = (0.0, 0.1, 0.3)
-FILTER: Mapping[str, tuple[float, ...]] = {
-    "tracking.gates.max_innovation": (20.0, 50.0, 150.0),
-    "fusion.velocity_noise": (0.3, 1.0, 3.0, 10.0),
-    "fusion.correction_variance": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
-    "fusion.apr_variance": (25.0, 100.0, 400.0, 2500.0, 10_000.0),
-}
-SEARCHED: Mapping[str, tuple[str, ...]] = {
-    "places": ("ridge",),
-    "retrieval": ("candidates", "class_weight", "likelihood_weight"),
-    "tracking.gates": ("min_similarity", "max_innovation"),
-    "fusion": ("noise", "velocity_noise", "correction_variance", "min_correction_variance", "apr_variance"),
-}
-"""What a calibration decides, by section; `candidates` and `noise` are kept, but give the others their meaning."""
+NOISES = (0.3, 1.0, 3.0, 10.0)
+INNOVATIONS = (1.0, 2.5, 7.5)
+"""Multiples of what the reference says."""
+CORRECTION_VARIANCES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+APR_VARIANCES = (25.0, 100.0, 400.0, 2500.0, 10_000.0)
+_RANKING = {"places": ("ridge",), "retrieval": ("candidates", "class_weight", "likelihood_weight")}
+_GATES = {"tracking.gates": ("min_similarity", "max_innovation")}
 
 _ROUNDS = 2
 _CLEARLY = 0.02
@@ -125,6 +123,26 @@ def calibrate(
     return Calibration(now.system, before.score, now.score)
 
 
+def list_searched(system: System) -> Mapping[str, tuple[str, ...]]:
+    """What a calibration decides, by section; `candidates` and `noise` are kept, but give the others their meaning."""
+    if system.tracking.method == "route":
+        return _RANKING | {"fusion": ("noise", "velocity_noise", "apr_variance")}
+    variances = ("correction_variance", "min_correction_variance", "apr_variance")
+    return _RANKING | _GATES | {"fusion": ("noise", "velocity_noise", *variances)}
+
+
+def list_choices(system: System, reference: Reference) -> Mapping[str, tuple[float, ...]]:
+    """What the search of the filter tries: only what acts with the system's tracking method."""
+    noise = Fusion().fit(reference).velocity_noise
+    choices = {"fusion.velocity_noise": tuple(factor * noise for factor in NOISES)}
+    poses = {"fusion.apr_variance": APR_VARIANCES}
+    if system.tracking.method == "route":
+        return choices | poses if system.retrieval.mode == "off" else choices
+    width = Gates().fit(reference).max_innovation
+    gates = {"tracking.gates.max_innovation": tuple(factor * width for factor in INNOVATIONS)}
+    return gates | choices | {"fusion.correction_variance": CORRECTION_VARIANCES} | poses
+
+
 def is_taken(found: Outcome, now: Outcome, start: Outcome) -> bool:
     """Whether a search's finding is no worse than what it started from, and than what the calibration did."""
     return not found.is_worse_than(now) and not found.is_worse_than(start)
@@ -188,7 +206,7 @@ def _try_weights(
 
 
 def _search_gates(now: Tried) -> Finding | None:
-    if now.system.retrieval.mode == "off":
+    if now.system.retrieval.mode == "off" or now.system.tracking.method == "route":
         return None
     evidence = gather_evidence(now.drives)
     if not evidence.right.any():
@@ -212,7 +230,8 @@ def _search_filter(now: Tried, watch: Watch) -> Finding:
     here, least = now.system, now.score.surprise
     # The way to the least surprise may lead through worse settings and end in some; the best that are not are kept.
     best, lowest = here, least
-    steps = [(key, value) for _ in range(_ROUNDS) for key, values in FILTER.items() for value in values]
+    choices = list_choices(here, now.drives[0].memory.measure())
+    steps = [(key, value) for _ in range(_ROUNDS) for key, values in choices.items() for value in values]
     for number in watch(range(len(steps))):
         key, value = steps[number]
         tried = changed(here, {key: value})

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field, field_validator
 
-from tmapr.config import Settings
+from tmapr.config import Settings, filled
+from tmapr.reference import Reference
 from tmapr.types import NANOSECONDS, Belief, Candidate, Percept, Reason, Recognition, Verdict
 
 
@@ -35,6 +36,8 @@ class History:
     dissenters: int = 0
 
 
+_FASTER = 1.5
+"""By how much another drive may be faster than the mapped one ever was."""
 _DISSENTING = (Reason.JUMPS, Reason.FAR_FROM_BELIEF)
 Bounds = tuple[float, float, float, float]
 
@@ -48,16 +51,33 @@ class Gates(Settings):
     bounds: Bounds | None = Field(
         None, description="x_min, y_min, x_max, y_max in metres: corrections are accepted only inside"
     )
-    min_support: float = Field(0.0, ge=0, le=1, description="local support a candidate must have")
     min_margin: float = Field(0.0, ge=0, description="score margin a candidate must have, deviations")
-    max_innovation: float = Field(20.0, gt=0, description="τ_p: distance to the pose head's position, metres")
+    max_innovation: float = Field(
+        0.0, ge=0, description="τ_p: distance to the pose head's position, metres; 0: by the reference"
+    )
     confidence_floor: float = Field(0.1, gt=0, le=1, description="c_min: smallest factor of the confidence")
-    max_jump: float = Field(10.0, gt=0, description="allowed beyond the displacement since the last accept, metres")
-    max_speed: float = Field(20.0, gt=0, description="top speed, bounds the displacement between two frames, m/s")
-    expiry: float = Field(10.0, gt=0, description="seconds after which an earlier candidate no longer counts")
+    max_jump: float = Field(
+        0.0, ge=0, description="allowed beyond the displacement since the last accept, metres; 0: by the reference"
+    )
+    max_speed: float = Field(
+        0.0, ge=0, description="top speed, bounds the displacement between two frames, m/s; 0: by the reference"
+    )
+    expiry: float = Field(
+        0.0, ge=0, description="seconds after which an earlier candidate no longer counts; 0: by the reference"
+    )
     recovery: int = Field(
         5, ge=2, description="candidates that agree with one another and together overrule the last accept"
     )
+
+    def fit(self, reference: Reference) -> "Gates":
+        """What is 0 becomes what the reference says; only then can the gates be asked."""
+        told = {
+            "max_innovation": 2.0 * reference.place,
+            "max_jump": reference.place,
+            "max_speed": _FASTER * reference.top_speed,
+            "expiry": reference.straight / 2,
+        }
+        return filled(self, told)
 
     @field_validator("bounds")
     @classmethod
@@ -92,8 +112,6 @@ class Gates(Settings):
             return Reason.LOOKS_DIFFERENT
         if not self._inside(candidate.position):
             return Reason.OUT_OF_BOUNDS
-        if candidate.support < self.min_support:
-            return Reason.ISOLATED
         return Reason.AMBIGUOUS if candidate.margin < self.min_margin else None
 
     def _judge_motion(self, candidate: Candidate, belief: Belief, history: History, here: Sighting) -> Verdict:

@@ -174,7 +174,16 @@ def test_a_score_over_nothing_is_a_dash(run):
 
 def test_every_sequence_has_its_figures_in_order(page):
     titles = [svg.find("{*}title").text for svg in parsed(page).findall(".//figure/div[@class='plot']/{*}svg")]
-    kinds = ("Map of", "Error over time of", "Jumps on", "Verdicts on", "Similarity on", "Precision and recall on")
+    kinds = (
+        "Map of",
+        "Belief over the route of",
+        "Error over time of",
+        "Certainty over time of",
+        "Jumps on",
+        "Verdicts on",
+        "Similarity on",
+        "Precision and recall on",
+    )
     assert titles == [*(f"{kind} night" for kind in kinds), "Similarity matrix of night"]
 
 

@@ -61,7 +61,24 @@ class LogarithmicScale:
         return [(value, format_number(value)) for value in values]
 
 
-Scale = LinearScale | LogarithmicScale
+@dataclass(frozen=True, slots=True)
+class RootScale:
+    """Shares from none to all, by their roots: small ones can be seen, and none is still none."""
+
+    pixels: tuple[float, float]
+    marked: tuple[float, ...]
+
+    def __call__(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Values to pixels."""
+        start, stop = self.pixels
+        return start + np.sqrt(np.clip(values, 0.0, 1.0)) * (stop - start)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """The marked shares, in per cent."""
+        return [(value, f"{format_number(100 * value)} %") for value in self.marked]
+
+
+Scale = LinearScale | LogarithmicScale | RootScale
 """One axis: its ends in pixels, where values lie between them, and its ticks."""
 
 

@@ -48,6 +48,11 @@ class ErrorAxes:
         """Seconds and metres to pixels."""
         return np.column_stack([self.x(seconds / self.unit), self.y(errors)])
 
+    @property
+    def title(self) -> str:
+        """Of the axis of time."""
+        return f"time since the first frame, {'min' if self.unit == _MINUTE else 's'}"
+
     @classmethod
     def of(cls, sequence: ReportedSequence) -> "ErrorAxes":
         """The axes of a test sequence."""
@@ -71,8 +76,7 @@ def draw_errors(sequence: ReportedSequence) -> str:
         layer("wrong", dots(keep_distinct(judged[sequence.misled]), "wrong")),
         marker("cursor", "here"),
     ]
-    word = "min" if axis.unit == _MINUTE else "s"
-    titles = (f"time since the first frame, {word}", "position error, m")
+    titles = (axis.title, "position error, m")
     parts = [axes(axis.x, axis.y, titles), *_draw_lanes(axis.x(sequence.seconds / axis.unit), sequence), *marks]
     described = "Position error in metres over time, logarithmic, of APR, fused and first candidate, and the status."
     return drawing(_HEIGHT, f"Error over time of {sequence.name}", described, parts)

@@ -82,6 +82,7 @@ def draw_map(
         layer("wrong", *_draw_wrong(view, sequence)),
         dots(view(truth.positions[:1]), "start"),
         *_draw_numbers(view(locate_frames(sequence)[list(sampled)])),
+        *([layer("likely", marker("likely"))] if sequence.trial.beliefs is not None else []),
         marker("gap", "link", "matched", "here"),
     ]
     bottom, top = view.y.pixels
@@ -109,6 +110,8 @@ def list_map_keys(sequence: ReportedSequence) -> list[Key]:
     ]
     if sequence.apr.known.any():
         keys.append(Key("dot", "apr", "APR"))
+    if sequence.trial.beliefs is not None:
+        keys.append(Key("dot", "likely", "where the frame may be"))
     wrong = int(sequence.misled.sum())
     return [*keys, Key("line", "wrong", f"wrong match accepted: {wrong}")] if wrong else keys
 

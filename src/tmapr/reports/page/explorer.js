@@ -4,10 +4,11 @@ const pictures = JSON.parse(document.getElementById("pictures").textContent);
 document.querySelectorAll(".explorer").forEach(explore);
 
 function explore(explorer) {
-  const { frames, cursor } = JSON.parse(explorer.querySelector("script").textContent);
+  const { frames, cursor, belief } = JSON.parse(explorer.querySelector("script").textContent);
   const slider = explorer.querySelector("input");
   const card = explorer.querySelector(".card");
-  const [map, strip] = explorer.querySelectorAll(".plot");
+  const [map, strip] = [".map", ".strip"].map((kind) => explorer.querySelector(`${kind} .plot`));
+  const believe = belief ? showBelief(explorer, map, belief) : () => {};
   const show = (number) => {
     const frame = frames[number];
     slider.value = number;
@@ -15,11 +16,12 @@ function explore(explorer) {
     mark(map, placesOn(frame), frame.fused);
     mark(strip, momentOf(frame, cursor), [frame.moment, 0]);
     fill(card, frame);
+    believe(number, frame.moment);
   };
   const onMap = (at) => nearest(frames, (frame) => Math.min(apart(at, frame.fused), apart(at, frame.truth)));
   const onStrip = (at) => nearest(frames, (frame) => Math.abs(at[0] - frame.moment));
   point(map, slider, (at) => show(onMap(at)));
-  point(strip, slider, (at) => show(onStrip(at)));
+  explorer.querySelectorAll(".strip .plot").forEach((plot) => point(plot, slider, (at) => show(onStrip(at))));
   slider.addEventListener("input", () => show(Number(slider.value)));
   explorer.querySelectorAll("[data-switch]").forEach((key) => letSwitch(key, key.closest("figure")));
   card.hidden = slider.parentElement.hidden = false;
@@ -73,6 +75,37 @@ function momentOf(frame, [top, bottom]) {
   return { here: spot(error), cursor: line([frame.moment, top], [frame.moment, bottom]) };
 }
 
+// The references that are likely: bars along the route, whose heights are roots of probabilities, and dots on the map,
+// whose areas then go by the probabilities themselves.
+function showBelief(explorer, map, { references, views, frames, span, cursor }) {
+  const [strip, timeline] = [".route", ".certainty"].map((kind) => explorer.querySelector(`${kind} .plot`));
+  const shares = explorer.querySelectorAll(".shares label");
+  const [top, bottom] = span;
+  explorer.querySelector(".belief").hidden = false;
+  return (number, moment) => {
+    const { view, truth, told } = frames[number];
+    const likely = inPairs(views[view]).map(([reference, height]) => [...references[reference], height]);
+    const bars = likely.map(([x, , , height]) => `M${x} ${bottom}v${-height}`);
+    const known = truth.map((x) => line([x, top], [x, bottom]));
+    draw(strip, { mass: bars.join(""), true: known.join("") });
+    draw(map, { likely: likely.map(([, x, y, height]) => disc(x, y, height / 10)).join("") });
+    mark(timeline, { cursor: line([moment, cursor[0]], [moment, cursor[1]]) }, [moment, 0]);
+    shares.forEach((share, place) => {
+      share.querySelector("output").textContent = told[place];
+      share.querySelector("meter").value = parseFloat(told[place]) || 0;
+    });
+  };
+}
+
+function inPairs(flat) {
+  return flat.flatMap((value, at) => (at % 2 ? [] : [[value, flat[at + 1]]]));
+}
+
+function disc(x, y, radius) {
+  const half = `a${radius} ${radius} 0 1 0`;
+  return `M${x - radius} ${y}${half} ${2 * radius} 0${half} ${-2 * radius} 0z`;
+}
+
 function spot(at) {
   return at === null ? "" : `M${at}h0`;
 }
@@ -83,11 +116,15 @@ function line(from, to) {
 
 // Draws the marks, and brings them into sight where the drawing is wider than the screen.
 function mark(plot, marks, [x]) {
-  Object.entries(marks).forEach(([role, d]) => plot.querySelector(`.marker .${role}`).setAttribute("d", d));
+  draw(plot, marks);
   const svg = plot.querySelector("svg");
   const at = (x / svg.viewBox.baseVal.width) * svg.clientWidth;
   const inSight = at > plot.scrollLeft && plot.scrollLeft + plot.clientWidth > at;
   if (!inSight) plot.scrollLeft = at - plot.clientWidth / 2;
+}
+
+function draw(plot, marks) {
+  Object.entries(marks).forEach(([role, d]) => plot.querySelector(`.marker .${role}`).setAttribute("d", d));
 }
 
 function fill(card, frame) {

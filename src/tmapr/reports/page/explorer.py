@@ -17,6 +17,8 @@ from tmapr.reports.drawing.pictures import encode_jpeg
 from tmapr.reports.drawing.svg import layer_keys
 from tmapr.reports.figures.error_curve import CURSOR, ErrorAxes, draw_errors, list_error_keys
 from tmapr.reports.figures.trajectory_map import MapAxes, count_unseen, draw_map, list_map_keys
+from tmapr.reports.page.belief import list_beliefs, render_certainty, render_strip
+from tmapr.reports.page.figure import render_figure
 from tmapr.reports.page.footage import Album, Footage
 from tmapr.reports.reported import ReportedRun, ReportedSequence
 from tmapr.reports.tables.table import NOTHING
@@ -53,20 +55,16 @@ def render_explorer(run: ReportedRun, sequence: ReportedSequence, album: Album, 
     plots = (
         render_figure(drawn, _caption_map(run, sequence, names), "map", layer_keys(list_map_keys(sequence))),
         _render_steps(len(footage.rows), sequence),
+        render_strip(run, sequence),
         render_figure(draw_errors(sequence), _ERRORS, "strip", layer_keys(list_error_keys(sequence))),
+        render_certainty(run, sequence),
     )
     shown = [asdict(frame) for frame in _list_frames(run, sequence, footage, album)]
-    data = render_data({"frames": shown, "cursor": CURSOR})
+    believed = list_beliefs(run, sequence, footage.rows.tolist())
+    data = render_data({"frames": shown, "cursor": CURSOR} | ({"belief": believed} if believed else {}))
     absent = (element("p", {"class": "note"}, escape(words)) for words in footage.absent)
     both = element("div", {"class": "explorer"}, element("div", {"class": "plots"}, *plots), _render_card(), data)
     return both + _render_samples(sequence, footage) + "".join(absent)
-
-
-def render_figure(drawn: str, caption: str, kind: str | None = None, keys: str = "") -> str:
-    """A drawing under its keys, which scrolls on a narrow screen, and its caption, which does not."""
-    plot = element("div", {"class": "plot"}, drawn)
-    attributes = {"class": kind} if kind else {}
-    return element("figure", attributes, keys, plot, element("figcaption", {}, escape(caption)))
 
 
 def render_data(content: object, attributes: Mapping[str, str] | None = None) -> str:
@@ -171,6 +169,7 @@ REASONS: Mapping[Reason, str] = {
     Reason.UNCONFIRMED: "it and the matches before it that agree do not suffice yet",
     Reason.ISOLATED: "too few of the best matches lie near the first",
     Reason.AMBIGUOUS: "a match elsewhere scores nearly as well",
+    Reason.OFF_MAP: "more likely than any place is that the camera has left the map",
 }
 """Why the gates decide as they do."""
 

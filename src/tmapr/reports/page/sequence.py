@@ -20,7 +20,8 @@ from tmapr.reports.figures.precision_recall import draw_precision_recall
 from tmapr.reports.figures.responses import encode_tokens, render_responses
 from tmapr.reports.figures.similarity_matrix import draw_similarity_matrix
 from tmapr.reports.figures.verdicts import draw_reasons, draw_similarities
-from tmapr.reports.page.explorer import render_explorer, render_figure
+from tmapr.reports.page.explorer import render_explorer
+from tmapr.reports.page.figure import render_figure
 from tmapr.reports.page.footage import Album, FramePictures, read_pictures, read_references
 from tmapr.reports.page.matching import Matching
 from tmapr.reports.reported import ReportedRun, ReportedSequence, TimedPath

@@ -1,4 +1,4 @@
-"""The second half of a frame's way: candidates are judged, the filter moves, and the track goes on.
+"""The second half of a frame's way as the paper has it: candidates are judged, the filter moves, and the track goes on.
 
 The track is what is carried from frame to frame: the belief, the gates' memory and the last correction.
 """
@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.fusion.capf import Correction, Fusion
+from tmapr.retrieval.memory import Memory
 from tmapr.tracking import History, Sighting, Tracking
 from tmapr.types import Belief, Estimate, Percept, Reason, Recognition, Verdict
 
@@ -47,14 +48,15 @@ class Track:
         )
 
 
-class Tracker:
-    """Owns the track; `mapped` are the positions around which a camera nobody knows anything of may be."""
+class PaperTracker:
+    """Owns the track."""
 
-    def __init__(self, tracking: Tracking, fusion: Fusion, mapped: Float[np.ndarray, "refs 2"]) -> None:
+    def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
+        reference = memory.measure()
         self.track = Track()
-        self._gates = tracking.gates
-        self._fusion = fusion
-        self._mapped = mapped
+        self._gates = tracking.gates.fit(reference)
+        self._fusion = fusion.fit(reference)
+        self._mapped = memory.positions
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
@@ -96,6 +98,27 @@ class Tracker:
         self.track = Track(belief, history, correction)
         status = self._fusion.status(belief, seen.position is not None, correction)
         return Estimate(belief, percept, candidate, verdict, status, recognition, nis)
+
+    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> None:
+        """The gates learn nothing from labels."""
+
+    def expect_head(self, error: float) -> None:
+        """The variance of a pose head's position is a setting here."""
+
+    def learned(self) -> dict[str, np.ndarray]:
+        """Nothing is kept from drive to drive."""
+        return {}
+
+    def restore_learned(self, arrays: Arrays) -> None:
+        """Nothing to take up."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that changes."""
+        return self.track.arrays()
+
+    def restore(self, arrays: Arrays) -> None:
+        """Continue from where `arrays` were taken."""
+        self.track = Track.from_arrays(arrays)
 
     def _starts_again(self, belief: Belief) -> bool:
         """Whether not even a velocity is known any more: corrected over hundreds of metres, one would be invented."""

@@ -1,0 +1,57 @@
+"""The second half of a frame's way: what a frame looks like becomes an estimate, by one of two methods."""
+
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from tmapr.artifacts.arrays import Arrays
+from tmapr.fusion.capf import Fusion
+from tmapr.retrieval.memory import Memory
+from tmapr.track.paper import PaperTracker, Track
+from tmapr.track.route import RouteTracker
+from tmapr.tracking import Tracking
+from tmapr.types import Estimate, Percept, Recognition
+
+__all__ = ["PaperTracker", "RouteTracker", "Track", "Tracker", "make_tracker"]
+
+
+class Tracker(Protocol):
+    """Owns what is carried from frame to frame."""
+
+    def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
+        """Begin anew from a position somebody knows, give or take `deviation` metres."""
+
+    def answer_late(self, percept: Percept) -> Estimate | None:
+        """The answer to a frame that came too late to move anything; None if its stamp is new."""
+
+    def pass_over(self, percept: Percept) -> Estimate:
+        """A frame that cannot be used: time goes on, and the belief becomes less certain."""
+
+    def advance(self, percept: Percept, recognition: Recognition) -> Estimate:
+        """Judge what a usable frame looks like, and correct the belief with what is believed."""
+
+    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> None:
+        """Learn from a labelled frame, before it is learned, how far frames like it can be trusted."""
+
+    def expect_head(self, error: float) -> None:
+        """Take the error of the pose head's validation, metres, if none was measured yet."""
+
+    def learned(self) -> dict[str, np.ndarray]:
+        """What stays when a drive ends."""
+
+    def restore_learned(self, arrays: Arrays) -> None:
+        """Take up what was learned."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that changes."""
+
+    def restore(self, arrays: Arrays) -> None:
+        """Continue from where `arrays` of the same method were taken."""
+
+
+def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory) -> Tracker:
+    """One of the method that the settings name."""
+    if tracking.method == "paper":
+        return PaperTracker(tracking, fusion, memory)
+    return RouteTracker(tracking, fusion, memory)

@@ -1,0 +1,281 @@
+"""The second half of a frame's way with the route filter: it says where on the route, the Kalman filter where exactly.
+
+No evidence counts twice. The route filter carries what all frames said of the place; from it the Kalman filter takes
+only which place is meant, and from the frame its own likelihood around that place, weighed by how much of a new view
+the frame is. Nothing goes back from the Kalman filter to the route filter.
+"""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from tmapr.artifacts.arrays import Arrays, put, take
+from tmapr.fusion.capf import Fusion
+from tmapr.retrieval.memory import Memory
+from tmapr.tracking import Tracking
+from tmapr.tracking.place import Placer, Placing
+from tmapr.tracking.route import lay_route
+from tmapr.types import (
+    CHI2_95,
+    NANOSECONDS,
+    Belief,
+    Candidate,
+    Comparison,
+    Estimate,
+    Percept,
+    Reason,
+    Recognition,
+    RouteBelief,
+    Status,
+    Verdict,
+)
+
+_LIKELY = 0.5
+_UNSEEN = 0.5
+"""Of a view's metres: what no match tells, such as how far beside the mapped way the camera drives."""
+_CHECKED = 0.75
+"""Views that should have gone by before a belief that moves is held against what was seen."""
+_SLOW = 0.25
+"""Of the mapped speed: a belief that stands is asked as often as if it moved so."""
+_STANDING = 0.25
+_BEST = 10
+"""Matches that vote for a candidate's local support."""
+
+
+class RouteTracker:
+    """Owns the belief over the route and the Kalman filter's."""
+
+    def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
+        route = lay_route(memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors)
+        reference = memory.measure()
+        self.placer = Placer(route, tracking.radius or reference.place)
+        self.belief: Belief | None = None
+        self._memory = memory
+        self._certainty = tracking.certainty
+        self._fusion = fusion.fit(reference)
+        self._placing: Placing | None = None
+        self._expected = self._seen = 0.0
+        """Views that the belief's speed promised, and those that came, since both were compared."""
+
+    def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
+        """Begin anew from a position somebody knows, give or take `deviation` metres."""
+        self.placer.new_drive()
+        self.placer.filter.start_around(position, deviation)
+        self.belief = self._fusion.start(stamp, position, deviation)
+        self._placing = None
+        self._expected = self._seen = 0.0
+
+    def answer_late(self, percept: Percept) -> Estimate | None:
+        """The answer to a frame that came too late to move anything; None if its stamp is new."""
+        if self.belief is None or percept.stamp > self.belief.stamp:
+            return None
+        reason = Reason.REPEATED_STAMP if percept.stamp == self.belief.stamp else Reason.OLDER_STAMP
+        return self._answer(self.belief, percept, Verdict(reason))
+
+    def pass_over(self, percept: Percept) -> Estimate:
+        """A frame that cannot be used: time goes on, and the belief becomes less certain."""
+        self._note_motion(percept)
+        self.belief = self._predict(percept.stamp)
+        return self._answer(self.belief, percept, Verdict(Reason.FAULTY_FRAME))
+
+    def advance(self, percept: Percept, recognition: Recognition) -> Estimate:
+        """Place a usable frame, and correct the belief with what it adds."""
+        head = percept.position if self._fusion.apr else None
+        self._note_motion(percept)
+        if recognition.comparison is None:
+            return self._follow_head(percept, recognition, head)
+        placing = self.placer.observe(percept, recognition.comparison, head)
+        before = self.belief
+        belief = self._predict(percept.stamp, placing)
+        belief, verdict, nis = self._correct(belief, placing, before)
+        candidate = self._name_candidate(percept, recognition.comparison, placing)
+        used = False
+        if head is not None:
+            belief, used = self._heed_head(belief, placing, verdict, head)
+        self.belief, self._placing = belief, placing
+        return self._answer(belief, percept, verdict, recognition, candidate, nis, used)
+
+    def _note_motion(self, percept: Percept) -> None:
+        seconds = (percept.stamp - self.belief.stamp) / NANOSECONDS if self.belief else 0.0
+        self.placer.note_motion(percept.motion, seconds)
+
+    def _predict(self, stamp: int, placing: Placing | None = None) -> Belief:
+        if self.belief:
+            # Who drives faster than the mapping drive did also brakes and turns harder.
+            faster = float(np.hypot(*self.belief.mean[2:])) / self.placer.route.speed
+            return self._fusion.predict(self.belief, stamp, max(1.0, faster**2))
+        if placing:
+            return self._fusion.start(stamp, placing.position, self.placer.radius)
+        # Nobody said where we are: somewhere on the map.
+        mapped = self._memory.positions
+        spread = float(np.hypot(*mapped.std(axis=0)))
+        return self._fusion.start(stamp, mapped.mean(axis=0), max(spread, self.placer.radius))
+
+    def _correct(self, belief: Belief, placing: Placing, before: Belief | None) -> tuple[Belief, Verdict, float | None]:
+        innovation = float(np.hypot(*(placing.position - belief.position)))
+        if innovation > self.placer.radius + belief.semi_axis:
+            if placing.p_place <= placing.p_off_map:
+                reason = Reason.OFF_MAP if placing.p_off_map > _LIKELY else Reason.AMBIGUOUS
+                return belief, Verdict(reason, placing.p_place, innovation), None
+            belief = self._fusion.relocalize(belief, placing.position, self.placer.radius)
+            return belief, Verdict(Reason.RELOCALIZED, placing.p_place, innovation), None
+        stands = self._watch_standing(belief, placing, before)
+        share = placing.share if stands is None else 1.0
+        nis = None
+        if share > 0:
+            covariance = placing.covariance / share
+            nis = self._fusion.measure_nis(belief, placing.position, covariance)
+            belief = self._fusion.correct(belief, placing.position, covariance)
+        if stands is not None:
+            belief = self._fusion.slow_down(belief, stands)
+        return belief, Verdict(Reason.ACCEPTED, placing.p_place, innovation), nis
+
+    def _watch_standing(self, belief: Belief, placing: Placing, before: Belief | None) -> float | None:
+        """What share of the belief's speed was seen, if the camera stands although the belief moves.
+
+        Such a frame corrects in full, whatever is new in it: otherwise the belief would drive on through a stop.
+        """
+        seconds = (belief.stamp - before.stamp) / NANOSECONDS if before else 0.0
+        speed = max(float(np.hypot(*belief.mean[2:])), _SLOW * self.placer.route.speed)
+        self._expected += speed * seconds / placing.view_metres
+        self._seen += placing.share
+        if self._expected < _CHECKED:
+            return None
+        seen = self._seen / self._expected
+        self._expected = self._seen = 0.0
+        return seen if seen < _STANDING else None
+
+    def _heed_head(
+        self, belief: Belief, placing: Placing, verdict: Verdict, head: Float[np.ndarray, "2"]
+    ) -> tuple[Belief, bool]:
+        """Measure the pose head where the place is certain; follow it, as far as it earned that, where the map ends."""
+        trust = self.placer.head
+        if placing.p_place >= self._certainty and verdict.accepted:
+            if placing.new_view:
+                trust.measure(head, belief.position)
+            return belief, False
+        if verdict.accepted or not trust.known:
+            return belief, False
+        away, _ = self.placer.route.tree.query(head)
+        variance = (trust.variance + float(away) ** 2) / max(trust.share_of(placing.share), 1e-3)
+        return self._fusion.correct(belief, head, np.eye(2) * variance), True
+
+    def _follow_head(self, percept: Percept, recognition: Recognition, head: Float[np.ndarray, "2"] | None) -> Estimate:
+        """Without a search in the map the pose head is all there is."""
+        belief = self._predict(percept.stamp)
+        if head is not None:
+            belief = self._fusion.correct_apr(belief, head)
+        self.belief = belief
+        verdict = Verdict(Reason.NO_CANDIDATE)
+        return self._answer(belief, percept, verdict, recognition, used=head is not None)
+
+    def _answer(
+        self,
+        belief: Belief,
+        percept: Percept,
+        verdict: Verdict,
+        recognition: Recognition | None = None,
+        candidate: Candidate | None = None,
+        nis: float | None = None,
+        used: bool = False,
+    ) -> Estimate:
+        placing = self._placing
+        status = self._find_status(belief, placing, used)
+        if placing is None:
+            return Estimate(belief, percept, candidate, verdict, status, recognition, nis)
+        told = replace(belief, covariance=self._widen(belief, placing))
+        route = RouteBelief(placing.p_place, placing.p_off_map, placing.rows, placing.masses)
+        return Estimate(told, percept, candidate, verdict, status, recognition, nis, route)
+
+    def _find_status(self, belief: Belief, placing: Placing | None, used: bool) -> Status:
+        if placing and placing.p_place >= self._certainty:
+            off = float(np.hypot(*(placing.position - belief.position)))
+            if off <= self.placer.radius:
+                return Status.LOCALIZED
+        if used:
+            return Status.APR_ONLY
+        return Status.LOST if belief.semi_axis > self.placer.radius else Status.PREDICTING
+
+    def _widen(self, belief: Belief, placing: Placing) -> Float[np.ndarray, "4 4"]:
+        """So that the 95 % ellipse holds 95 % of all modes.
+
+        Where one of them is that probable, a little more of it; elsewhere the second moment of all, as much of it as it
+        takes.
+        """
+        covariance = belief.covariance.copy()
+        covariance[:2, :2] += np.eye(2) * (_UNSEEN * placing.view_metres) ** 2
+        held = 0.95
+        if placing.p_place >= held:
+            # −2 ln(1 − p) is the quantile of χ² with two degrees of freedom.
+            covariance[:2, :2] *= -2.0 * np.log1p(-min(held / placing.p_place, 0.9999)) / CHI2_95
+            return covariance
+        points, masses = self.placer.filter.list_modes()
+        off = points - belief.position
+        elsewhere = np.where(np.hypot(*off.T) > self.placer.radius, masses, 0.0)
+        covariance[:2, :2] += (off * elsewhere[:, None]).T @ off
+        far = np.einsum("ni,ij,nj->n", off, np.linalg.inv(covariance[:2, :2]), off)
+        order = np.argsort(far)
+        last = min(int(np.searchsorted(np.cumsum(masses[order]), held * masses.sum())), len(order) - 1)
+        covariance[:2, :2] *= max(1.0, float(far[order[last]]) / CHI2_95)
+        return covariance
+
+    def _name_candidate(self, percept: Percept, compared: Comparison, placing: Placing) -> Candidate:
+        """The reference at the believed place that the frame looks most like."""
+        memory, near = self._memory, placing.near
+        total = compared.similarity + compared.place
+        row = int(near[np.argmax(total[near])])
+        far = np.hypot(*(memory.positions - memory.positions[row]).T) > self.placer.radius
+        best = np.argpartition(-total, min(_BEST, len(total) - 1))[:_BEST]
+        heading = float(memory.headings[row])
+        return Candidate(
+            reference=int(memory.frames[row]),
+            position=memory.positions[row],
+            place=int(memory.places[row]),
+            similarity=float(memory.descriptors[row] @ percept.descriptor.astype(np.float32)),
+            score=float(total[row]),
+            support=float((~far[best]).mean()),
+            margin=float(total[row] - total[far].max(initial=total.min())),
+            sequence=str(memory.sequences[row]),
+            heading=None if np.isnan(heading) else heading,
+        )
+
+    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> None:
+        """Learn from a labelled frame, before it is learned, how sharp evidence is."""
+        if recognition.comparison is not None:
+            self.placer.learn(percept, recognition.comparison, truth)
+
+    def expect_head(self, error: float) -> None:
+        """Take the error of the pose head's validation, metres, if none was measured yet."""
+        self.placer.head.expect(error)
+
+    def learned(self) -> dict[str, np.ndarray]:
+        """What stays when a drive ends."""
+        return self.placer.learned()
+
+    def restore_learned(self, arrays: Arrays) -> None:
+        """Take up what was learned."""
+        self.placer.restore_learned(arrays)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that changes."""
+        arrays = put("placer.", self.placer.arrays()) | {"standing": np.array([self._expected, self._seen])}
+        if self._placing:
+            arrays |= put("placing.", {name: np.array(value) for name, value in asdict(self._placing).items()})
+        if self.belief:
+            held = {
+                "stamp": np.array(self.belief.stamp),
+                "mean": self.belief.mean,
+                "covariance": self.belief.covariance,
+            }
+            arrays |= put("belief.", held)
+        return arrays
+
+    def restore(self, arrays: Arrays) -> None:
+        """Continue from where `arrays` were taken."""
+        self.placer.restore(take(arrays, "placer."))
+        self._expected, self._seen = (float(value) for value in arrays["standing"])
+        placing, belief = take(arrays, "placing."), take(arrays, "belief.")
+        self._placing = Placing.from_arrays(placing) if placing else None
+        if belief:
+            self.belief = Belief(int(belief["stamp"]), belief["mean"], belief["covariance"])

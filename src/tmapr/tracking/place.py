@@ -1,0 +1,209 @@
+"""From views to a place: when a view is new, what it says, what the route filter makes of it, what the frame adds.
+
+A frame that shows what the last view showed moves nothing and proves nothing: a minute's stop adds no certainty, and
+one frame a second or thirty come to the same views.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from tmapr.artifacts.arrays import Arrays
+from tmapr.tracking.evidence import Scale, weigh
+from tmapr.tracking.filter import RouteFilter
+from tmapr.tracking.head import HeadTrust
+from tmapr.tracking.level import Levels
+from tmapr.tracking.route import Route
+from tmapr.tracking.speeds import Step
+from tmapr.types import NANOSECONDS, Comparison, Odometry, Percept
+
+_POSSIBLE = 0.01
+"""Share of the likeliest reference's probability from which on another one near it is possible."""
+_LIKELY, _SURE = 0.5, 0.95
+"""Probabilities of a place from which on the drive's matches elsewhere, and those there, are what they seem."""
+_SHARPER = 3.0
+"""By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """What the route filter believes after a frame, and what this frame alone says of the position."""
+
+    p_place: float
+    p_off_map: float
+    peak: int
+    """The reference around which most of the probability lies, as a row of M₀."""
+    rows: Int[np.ndarray, " likely"]
+    masses: Float[np.ndarray, " likely"]
+    """Rows of M₀ with some probability."""
+    position: Float[np.ndarray, "2"]
+    covariance: Float[np.ndarray, "2 2"]
+    """Of the frame's own likelihood around the peak."""
+    share: float
+    """How much of a new view the frame is."""
+    new_view: bool
+    view_metres: float
+    """After how many metres the view is a new one there."""
+    near: Int[np.ndarray, " near"]
+    """Rows of M₀ around the peak that the belief leaves possible."""
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> "Placing":
+        """The placing whose fields these are."""
+        fields: dict[str, Any] = {
+            name: value.item() if value.ndim == 0 else np.array(value) for name, value in arrays.items()
+        }
+        return cls(**fields)
+
+
+class Placer:
+    """Owns the belief over the route and what was learned of evidence and pose head."""
+
+    def __init__(self, route: Route, radius: float) -> None:
+        self.route, self.radius = route, radius
+        self.filter = RouteFilter(route)
+        self.scale = Scale()
+        self.head = HeadTrust(float(np.hypot(*route.positions.std(axis=0))) * 2.0)
+        self._usual = float(np.median(route.lengths))
+        self._labelled: Float[np.ndarray, " dim"] | None = None
+        """The last labelled view that was scored."""
+        self.new_drive()
+
+    def new_drive(self) -> None:
+        """Forget where the camera is; what was learned stays."""
+        self.filter.restart()
+        self._key: Float[np.ndarray, " dim"] | None = None
+        self._stamp = 0
+        self._seen = 0.0
+        self._metres: float | None = 0.0
+        self._peak, self._p_place = 0, 0.0
+        self.levels = Levels(2)
+
+    def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
+        """Take in a usable frame."""
+        ordered = compared.take(self.route.rows)
+        change = np.inf if self._key is None else (1.0 - float(self._key @ percept.descriptor)) / self.route.view
+        share = min(max(change - self._seen, 0.0), 1.0)
+        self._seen = max(self._seen, min(change, 1.0))
+        if change >= 1.0:
+            self._take_view(percept, ordered, head, float(change))
+        return self._describe(ordered, share, change >= 1.0)
+
+    def note_motion(self, motion: Odometry | None, seconds: float) -> None:
+        """Add the way since the last frame, if anything measured it."""
+        speed = motion.speed if motion else None
+        self._metres = None if speed is None or self._metres is None else self._metres + speed * seconds
+
+    def _take_view(
+        self, percept: Percept, ordered: Comparison, head: Float[np.ndarray, "2"] | None, change: float
+    ) -> None:
+        first, filter_ = self._key is None, self.filter
+        arriving = np.zeros(len(self.route))
+        if not first:
+            arriving = filter_.predict(Step((percept.stamp - self._stamp) / NANOSECONDS, change, self._metres))
+        new = min(1.0, filter_.metres_a_view / self._usual)
+        evidence = new * weigh(ordered, filter_.share, self.scale.weights)
+        if head is not None:
+            evidence = evidence + self.head.weigh(head, self.route.positions, filter_.share, first)
+        filter_.update(evidence, arriving)
+        self._peak, self._p_place = filter_.find_peak(self.radius)
+        self._weigh_level(ordered, new)
+        self._key, self._stamp, self._seen, self._metres = percept.descriptor, percept.stamp, 0.0, 0.0
+
+    def _weigh_level(self, ordered: Comparison, new: float) -> None:
+        """Hold the match at the believed place against the drive's own matches, and against the best one elsewhere."""
+        measures = [self.scale.weights[0] * ordered.similarity + self.scale.weights[1] * ordered.place]
+        measures.append(measures[0] if ordered.cosine is None else ordered.cosine)
+        tree, peak = self.route.tree, self.route.positions[self._peak]
+        elsewhere = np.ones(len(self.route), dtype=bool)
+        elsewhere[tree.query_ball_point(peak, 1.5 * self.radius)] = False
+        if not elsewhere.any():
+            return
+        near = tree.query_ball_point(peak, self.radius)
+        here = np.array([measure[near].max() for measure in measures])
+        wrong = np.array([measure[elsewhere].max() for measure in measures])
+        self.filter.weigh_map(new * self.levels.weigh(here, wrong))
+        self._peak, self._p_place = self.filter.find_peak(self.radius)
+        if self._p_place > _LIKELY:
+            self.levels.learn(here, wrong, self._p_place > _SURE, new)
+
+    def _describe(self, ordered: Comparison, share: float, new_view: bool) -> Placing:
+        near = np.array(self.route.tree.query_ball_point(self.route.positions[self._peak], self.radius))
+        where = self.filter.where
+        near = near[where[near] >= _POSSIBLE * where[near].max()]
+        similarity, place = self.scale.weights
+        total = _SHARPER * (similarity * ordered.similarity[near] + place * ordered.place[near])
+        likely = np.exp(total - total.max()) * self.filter.share[near]
+        likely /= likely.sum()
+        spots = self.route.positions[near]
+        middle = likely @ spots
+        off = spots - middle
+        some = np.flatnonzero(where > 1e-3)
+        return Placing(
+            p_place=self._p_place,
+            p_off_map=self.filter.p_off,
+            peak=int(self.route.rows[self._peak]),
+            rows=self.route.rows[some],
+            masses=where[some],
+            position=middle,
+            covariance=(off * likely[:, None]).T @ off + np.eye(2) * self.route.spacing**2 / 12.0,
+            share=share,
+            new_view=new_view,
+            view_metres=float(np.median(self.route.lengths[near])),
+            near=self.route.rows[near],
+        )
+
+    def learn(self, percept: Percept, compared: Comparison, truth: Float[np.ndarray, "2"]) -> None:
+        """Score a labelled frame before it is learned: how sharp evidence is, and how far the pose head errs."""
+        distance, _ = self.route.tree.query(truth)
+        seen = self._labelled is not None and 1.0 - float(self._labelled @ percept.descriptor) < self.route.view
+        if distance > self.radius or seen:
+            return
+        right: Bool[np.ndarray, " refs"] = np.zeros(len(self.route), dtype=bool)
+        right[self.route.tree.query_ball_point(truth, distance + self.route.spacing / 2)] = True
+        self.scale.learn(compared.take(self.route.rows), self.filter.share, right)
+        self._labelled = percept.descriptor
+
+    def learned(self) -> dict[str, np.ndarray]:
+        """What stays when a drive ends."""
+        labelled = {} if self._labelled is None else {"labelled": self._labelled}
+        head = np.array([self.head.variance, self.head.views])
+        return labelled | {"likelihoods": self.scale.likelihoods, "head": head}
+
+    def restore_learned(self, arrays: Arrays) -> None:
+        """Take up what was learned."""
+        if arrays["likelihoods"].shape != self.scale.likelihoods.shape:
+            raise ValueError(f"likelihoods have the shape {arrays['likelihoods'].shape}")
+        self.scale.likelihoods = np.array(arrays["likelihoods"])
+        self.head.variance, self.head.views = (float(value) for value in arrays["head"])
+        self._labelled = np.array(arrays["labelled"]) if "labelled" in arrays else None
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that changes."""
+        key = {} if self._key is None else {"key": self._key}
+        state = self.filter
+        return key | self.learned() | {
+            "on": state.on, "mimic": state.mimic, "off": state.off, "reach": state.reach, "pace": state.pace,
+            "clock": np.array([self._stamp, self._peak], dtype=np.int64),
+            "view": np.array([self._seen, self._p_place]),
+            "metres": np.array([] if self._metres is None else [self._metres]),
+            "levels": np.concatenate([self.levels.means, self.levels.variances]), "level_views": self.levels.views,
+        }  # fmt: skip
+
+    def restore(self, arrays: Arrays) -> None:
+        """Continue from where `arrays` were taken."""
+        state = self.filter
+        for name in ("on", "mimic", "off", "reach", "pace"):
+            if arrays[name].shape != getattr(state, name).shape:
+                raise ValueError(f"{name} has the shape {arrays[name].shape}")
+            setattr(state, name, np.array(arrays[name]))
+        state.active = np.flatnonzero(state.on.any(axis=0))
+        self._key = np.array(arrays["key"]) if "key" in arrays else None
+        self._stamp, self._peak = (int(value) for value in arrays["clock"])
+        self._seen, self._p_place = (float(value) for value in arrays["view"])
+        self._metres = float(arrays["metres"][0]) if len(arrays["metres"]) else None
+        self.levels.means, self.levels.variances = np.split(np.array(arrays["levels"]), 2)
+        self.levels.views = np.array(arrays["level_views"])
+        self.restore_learned(arrays)

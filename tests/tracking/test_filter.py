@@ -1,0 +1,118 @@
+"""The route filter against a dense one that is written out plainly, and what always holds of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_filter import PlainFilter
+from routes import SPEED, eight, lay, line, ring, shake, stopping
+
+from tmapr.tracking.filter import RouteFilter
+from tmapr.tracking.motion import Cells, move
+from tmapr.tracking.speeds import FAR_VIEW, SPEEDS, Step
+
+ROUTES = {
+    "a loop": lay(shake(ring(60), 1)),
+    "an open way": lay(shake(line(50), 2)),
+    "there and back": lay(shake(line(40), 3), shake(line(40, beside=1.5)[::-1], 5)),
+    "a crossing": lay(shake(eight(70), 6)),
+    "a stop": lay(stopping(40, at=20, frames=12)),
+    "one reference": lay(line(1)),
+    "two references": lay(line(2)),
+}
+STATES = ("on", "mimic", "off", "pace")
+
+
+def random_step(rng):
+    """A step of any kind: ordinary, far, long, or with odometry in either direction."""
+    seconds = float(rng.choice([rng.uniform(0.05, 3.0), rng.uniform(3.0, 40.0)], p=[0.9, 0.1]))
+    change = float(rng.choice([rng.uniform(1.0, FAR_VIEW), rng.uniform(FAR_VIEW, 5.0)], p=[0.7, 0.3]))
+    metres = rng.choice([np.nan, rng.uniform(0.0, 12.0), rng.uniform(-12.0, 0.0), 0.0], p=[0.6, 0.25, 0.12, 0.03])
+    return Step(seconds, change, None if np.isnan(metres) else float(metres))
+
+
+def random_evidence(rng, count):
+    evidence = rng.normal(0.0, 1.0, count)
+    evidence[rng.integers(count)] += rng.uniform(0.0, 6.0)
+    return evidence
+
+
+def distance(one, other):
+    """Total variation: half of what differs."""
+    return 0.5 * sum(np.abs(getattr(one, name) - getattr(other, name)).sum() for name in ("on", "mimic", "off"))
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_every_state_equals_the_plain_filter_s_after_every_step(name, rng):
+    route = ROUTES[name]
+    ours, plain = RouteFilter(route, pruned=0.0), PlainFilter(route)
+    for _ in range(60):
+        step, evidence = random_step(rng), random_evidence(rng, len(route))
+        arriving = ours.predict(step)
+        expected = plain.predict(step)
+        np.testing.assert_allclose(arriving, expected, rtol=0, atol=1e-12)
+        assert ours.update(evidence, arriving) == pytest.approx(plain.update(evidence, expected), abs=1e-11)
+        for state in STATES:
+            np.testing.assert_allclose(getattr(ours, state), getattr(plain, state), rtol=0, atol=1e-12, err_msg=state)
+        # Metres up to a billion, and a mean weighted by what may be as small as rounding.
+        np.testing.assert_allclose(ours.reach, plain.reach, rtol=1e-9)
+
+
+def test_the_routes_are_what_they_are_called():
+    assert [ROUTES[name].closed.any() for name in ("a loop", "an open way", "a stop")] == [True, False, False]
+    assert len(ROUTES["there and back"].first) == 2
+    assert all(len(ROUTES[name].links) for name in ("there and back", "a crossing"))
+
+
+def drive_around(filters, route, views, lapses, rng):
+    """A lap at the mapped speed whose evidence is one sharp peak, sometimes elsewhere; yields after each view."""
+    step = Step(route.spacing / SPEED, 1.3)
+    for view in range(views):
+        at = view % len(route)
+        apart = np.abs((np.arange(len(route)) - at + len(route) // 2) % len(route) - len(route) // 2)
+        seen = np.exp(-0.5 * (apart / 2.0) ** 2)
+        if rng.random() < lapses:
+            seen = np.roll(seen, int(rng.integers(len(route))))
+        evidence = np.log(0.05 + 0.95 * seen / seen.mean())
+        for each in filters:
+            arriving = np.zeros(len(route)) if view == 0 else each.predict(step)
+            each.update(evidence, arriving)
+        yield view
+
+
+@pytest.mark.parametrize(("lapses", "most"), [(0.0, 1e-6), (0.15, 1e-5)])
+def test_pruning_changes_nothing_that_matters(lapses, most, rng):
+    route = lay(shake(ring(600), 7))
+    whole, pruned = RouteFilter(route, pruned=0.0), RouteFilter(route)
+    apart, active = [], []
+    for _ in drive_around((whole, pruned), route, 100, lapses, rng):
+        apart.append(distance(whole, pruned))
+        active.append(len(pruned.active))
+    assert min(active) < len(route) / 4
+    assert max(apart) <= most
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(sorted(ROUTES)), sharp=st.floats(0.0, 300.0))
+def test_a_belief_is_never_negative_and_sums_to_one(seed, name, sharp):
+    rng, route = np.random.default_rng(seed), ROUTES[name]
+    belief = RouteFilter(route)
+    for _ in range(8):
+        # Evidence has a floor, and a reference of a millionth of the way can be no likelier than a million to one.
+        evidence = np.clip(sharp * random_evidence(rng, len(route)), -5.0, 15.0)
+        belief.update(evidence, belief.predict(random_step(rng)))
+        assert all((getattr(belief, state) >= 0).all() for state in (*STATES, "reach"))
+        assert belief.on.sum() + belief.p_off == pytest.approx(1.0, abs=1e-6)
+        assert belief.pace.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("way", [-300.0, -3.0, 0.0, 3.0, 300.0])
+def test_nothing_is_lost_over_the_ends(name, way, rng):
+    route = ROUTES[name]
+    cells = Cells(route.edges, route.first, route.last, route.closed, route.drive_of, route.lengths)
+    mass, rows = rng.random((len(SPEEDS), len(route))), np.arange(len(route))
+    near, far = np.full(len(SPEEDS), way - 0.5), np.full(len(SPEEDS), way + 0.5)
+    moved, over = move(cells, mass, rows, np.ones(mass.shape), near, far, 0.3, 2.0 * np.sign(SPEEDS))
+    assert moved.sum() + over.sum() == pytest.approx(mass.sum(), rel=1e-12)
+    assert over[route.closed[route.drive_of]].sum() == 0.0
