@@ -140,8 +140,7 @@ class ReadyGround:
     def adapt(self, environment: Map) -> Localizer:
         """A localizer on a map, after the labelled drive."""
         localizer, other = build(self.system, environment), self.recording("other")
-        if self.experiment.perception.apr:
-            localizer.expect_head(read_head_error(Path(self.experiment.perception.apr)))
+        localizer.expect_head(read_head_error(self.experiment.perception.apr))
         adapt(localizer, other, range(len(other)))
         return localizer
 

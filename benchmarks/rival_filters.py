@@ -68,17 +68,9 @@ SHOWN: dict[str, Figure] = {
 def decide(drive: RecognisedDrive, system: System, make: Make | None) -> list[Estimate]:
     """A drive's estimates with a rival in the place of the route filter; as the product gives them without one."""
     tracker = RouteTracker(system.tracking, system.fusion, drive.memory)
-    if drive.learned:
-        tracker.restore_learned(drive.learned)
     if make is not None:
         tracker.placer.filter = make(tracker.placer.route)  # type: ignore[assignment]
-    estimates = []
-    for percept, recognition in zip(drive.recording.percepts, drive.recognitions, strict=True):
-        estimate = tracker.answer_late(percept)
-        if estimate is None:
-            estimate = tracker.advance(percept, recognition) if recognition else tracker.pass_over(percept)
-        estimates.append(estimate)
-    return estimates
+    return drive.follow(tracker)
 
 
 def judge_world(ready: ReadyGround, rivals: Mapping[str, Make]) -> Judgements:

@@ -119,8 +119,7 @@ def load(directory: str | Path, opener: Opener | None = None) -> Localizer:
     if folder.state.exists():
         return resume(experiment.system, environment, folder.state, perceive)
     localizer = build(experiment.system, environment, perceive=perceive)
-    if experiment.perception.apr:
-        localizer.expect_head(read_head_error(Path(experiment.perception.apr)))
+    localizer.expect_head(read_head_error(experiment.perception.apr))
     return localizer
 
 

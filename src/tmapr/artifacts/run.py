@@ -123,8 +123,11 @@ def is_trained_head(path: Path) -> bool:
     return bool(re.fullmatch(rf"apr/\d{{6,}}/{HEAD}", "/".join(path.parts[-3:])))
 
 
-def read_head_error(head: Path) -> float | None:
-    """The mean error of a pose head on its validation, metres, if training left it beside the head."""
+def read_head_error(file: str | None) -> float | None:
+    """The mean error of a pose head on its validation, metres, if there is a head and training left it beside it."""
+    if file is None:
+        return None
+    head = Path(file)
     record = head.with_name("training.json")
     try:
         history = json.loads(record.read_text(encoding="utf-8"))["history"]

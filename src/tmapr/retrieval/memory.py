@@ -13,6 +13,7 @@ from jaxtyping import Float, Float32, Int, Shaped
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.reference import Reference, measure_reference
+from tmapr.types import Candidate
 
 MAPPED = frozenset({"memory.descriptors"})
 """Arrays of a map file worth leaving on disk."""
@@ -73,6 +74,21 @@ class Memory:
         """The row of a reference that is known by its frame and its place: two traverses share only the numbers."""
         rows = np.flatnonzero(self.frames == frame)
         return int(rows[np.hypot(*(self.positions[rows] - position).T).argmin()])
+
+    def name_candidate(self, row: int, *, similarity: float, score: float, support: float, margin: float) -> Candidate:
+        """A reference as a candidate, with what a frame made of it."""
+        heading = float(self.headings[row])
+        return Candidate(
+            reference=int(self.frames[row]),
+            position=self.positions[row],
+            place=int(self.places[row]),
+            similarity=similarity,
+            score=score,
+            support=support,
+            margin=margin,
+            sequence=str(self.sequences[row]),
+            heading=None if np.isnan(heading) else heading,
+        )
 
     def describe(self, row: int) -> str:
         """A reference in words."""

@@ -102,22 +102,18 @@ class Retrieval(Settings):
 
     def _pick(self, memory: Memory, matches: "_Matches", order: Int[np.ndarray, " rows"], rank: int) -> Candidate:
         at = order[rank]
-        row = matches.rows[at]
+        row = int(matches.rows[at])
         position = memory.positions[row]
         near = self._near(memory.positions[matches.rows[order[: self.support_matches]]], position)
         elsewhere = matches.scores[~self._near(memory.positions[matches.rows], position)]
         probed = matches.probed[~self._near(memory.positions[memory.probes], position)]
         rival = max(elsewhere.max(initial=-np.inf), probed.max(initial=-np.inf))
-        return Candidate(
-            reference=int(memory.frames[row]),
-            position=position,
-            place=int(memory.places[row]),
+        return memory.name_candidate(
+            row,
             similarity=float(matches.cosines[at]),
             score=float(matches.scores[at]),
             support=float(near.mean()),
             margin=float(matches.scores[at] - rival),
-            sequence=str(memory.sequences[row]),
-            heading=None if np.isnan(memory.headings[row]) else float(memory.headings[row]),
         )
 
     def _near(self, positions: Float[np.ndarray, "n 2"], position: Float[np.ndarray, "2"]) -> Bool[np.ndarray, " n"]:

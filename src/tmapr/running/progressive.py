@@ -16,7 +16,7 @@ from tmapr.artifacts.percepts import Recording
 from tmapr.fusion.capf import Fusion
 from tmapr.localizer import Localizer
 from tmapr.retrieval.memory import Memory
-from tmapr.track import make_tracker
+from tmapr.track import Tracker, make_tracker
 from tmapr.tracking import Tracking
 from tmapr.types import Estimate, Recognition
 
@@ -76,7 +76,10 @@ class RecognisedDrive:
 
     def replay(self, tracking: Tracking, fusion: Fusion) -> list[Estimate]:
         """The estimates with these gates and this filter: those of a localizer, bit for bit."""
-        tracker = make_tracker(tracking, fusion, self.memory)
+        return self.follow(make_tracker(tracking, fusion, self.memory))
+
+    def follow(self, tracker: Tracker) -> list[Estimate]:
+        """The estimates of a tracker that is told what was learned before."""
         if self.learned:
             tracker.restore_learned(self.learned)
         estimates = []

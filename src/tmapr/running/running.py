@@ -5,7 +5,6 @@ Each test sequence starts from the same adapted state, so their order does not m
 
 from dataclasses import replace
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 
@@ -57,8 +56,7 @@ def run_experiment(
     for stale in (folder.errors, folder.provenance):
         stale.unlink(missing_ok=True)
     localizer = build(system, environment)
-    if experiment.perception.apr:
-        localizer.expect_head(read_head_error(Path(experiment.perception.apr)))
+    localizer.expect_head(read_head_error(experiment.perception.apr))
     for recording in adaptation:
         adapt(localizer, recording, watch(range(len(recording))))
     localizer.save(folder.path)

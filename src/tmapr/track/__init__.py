@@ -1,6 +1,6 @@
 """The second half of a frame's way: what a frame looks like becomes an estimate, by one of two methods."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +16,7 @@ from tmapr.types import Estimate, Percept, Recognition
 __all__ = ["PaperTracker", "RouteTracker", "Track", "Tracker", "make_tracker"]
 
 
+@runtime_checkable
 class Tracker(Protocol):
     """Owns what is carried from frame to frame."""
 

@@ -227,17 +227,12 @@ class RouteTracker:
         row = int(near[np.argmax(total[near])])
         far = np.hypot(*(memory.positions - memory.positions[row]).T) > self.placer.radius
         best = np.argpartition(-total, min(_BEST, len(total) - 1))[:_BEST]
-        heading = float(memory.headings[row])
-        return Candidate(
-            reference=int(memory.frames[row]),
-            position=memory.positions[row],
-            place=int(memory.places[row]),
+        return memory.name_candidate(
+            row,
             similarity=float(memory.descriptors[row] @ percept.descriptor.astype(np.float32)),
             score=float(total[row]),
             support=float((~far[best]).mean()),
             margin=float(total[row] - total[far].max(initial=total.min())),
-            sequence=str(memory.sequences[row]),
-            heading=None if np.isnan(heading) else heading,
         )
 
     def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> None:

@@ -56,6 +56,13 @@ class Scale:
                 self.likelihoods[row, column] += np.log(_FLOOR + (1.0 - _FLOOR) * there)
 
 
+def add_up(compared: Comparison, weights: tuple[float, float]) -> Float[np.ndarray, " refs"]:
+    """Similarity and place of every reference, weighed."""
+    similarity, place = weights
+    total: Float[np.ndarray, " refs"] = similarity * compared.similarity + place * compared.place
+    return total
+
+
 def weigh(
     compared: Comparison, share: Float[np.ndarray, " refs"], weights: tuple[float, float]
 ) -> Float[np.ndarray, " refs"]:
@@ -68,7 +75,7 @@ def _relate(
     compared: Comparison, share: Float[np.ndarray, " refs"], similarity: float, place: float
 ) -> Float[np.ndarray, " refs"]:
     """How much likelier each reference is than the mean of the route."""
-    total = similarity * compared.similarity + place * compared.place
+    total = add_up(compared, (similarity, place))
     likely = np.exp(total - total.max())
     related: Float[np.ndarray, " refs"] = likely / (likely @ share)
     return related

@@ -198,14 +198,19 @@ class RouteFilter:
         masked = float(self.off.sum()) * (1.0 - returning) * masking
         self.off = self.off * (1.0 - returning) * (1.0 - masking)
         ended = self._move_mimics(step, ways, metres, masked)
-        total = self.off.sum()
-        self.off = self.off + ended * (self.off / total if total > 0 else self._place_share)
+        self.off = self._deal_out(ended)
         came = np.bincount(self._place_of, left, len(self.off))
         whole = self.off + came
         fresh = 3.0 * self.route.spacing
         self.reach = np.where(whole > 0, (self.off * self.reach + came * fresh) / np.maximum(whole, 1e-300), self.reach)
         self.off = whole
         return back
+
+    def _deal_out(self, mass: float) -> Float[np.ndarray, " places"]:
+        """What is off the map with so much more of it, left from the same places as the rest."""
+        total = self.off.sum()
+        dealt: Float[np.ndarray, " places"] = self.off + mass * (self.off / total if total > 0 else self._place_share)
+        return dealt
 
     def _move_mimics(self, step: Step, ways: Ways, metres: float, masked: float) -> float:
         """Wrong matches move as right ones do, or stay behind, and begin anywhere; returns what ended."""
@@ -241,20 +246,22 @@ class RouteFilter:
         self.on += seeds
         self.mimic = self.mimic * likelihood[None, :]
         self.off = self.off * np.exp(-highest)
-        total = float(self.on.sum() + self.mimic.sum() + self.off.sum())
-        self.on /= total
-        self.mimic /= total
-        self.off /= total
+        total = self._normalise()
         self._prune()
         return float(np.log(total) + highest)
 
     def weigh_map(self, odds: float) -> None:
         """Weigh being on the map against being off it by log-odds of the view as a whole."""
         self.on *= np.exp(odds)
+        self._normalise()
+
+    def _normalise(self) -> float:
+        """Make probabilities of it again; returns what it was in all."""
         total = float(self.on.sum() + self.mimic.sum() + self.off.sum())
         self.on /= total
         self.mimic /= total
         self.off /= total
+        return total
 
     def _prune(self) -> None:
         if not self._pruned:
@@ -277,7 +284,7 @@ class RouteFilter:
     def list_modes(self) -> tuple[Float[np.ndarray, "points 2"], Float[np.ndarray, " points"]]:
         """Where the camera may be, as points with probabilities: references, and the reach of what is off the map."""
         extent = float(np.hypot(*np.ptp(self.route.positions, axis=0)))
-        off = self.off + self.mimic.sum() * (self.off / self.off.sum() if self.off.sum() > 0 else self._place_share)
+        off = self._deal_out(float(self.mimic.sum()))
         places = np.flatnonzero(off > self._pruned)
         reach = np.minimum(self.reach[places], extent)[:, None, None] / np.sqrt(2.0)
         around = (self._centres[places][:, None, :] + reach * _COMPASS[None]).reshape(-1, 2)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Arrays
-from tmapr.tracking.evidence import Scale, weigh
+from tmapr.tracking.evidence import Scale, add_up, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.level import Levels
@@ -114,7 +114,7 @@ class Placer:
 
     def _weigh_level(self, ordered: Comparison, new: float) -> None:
         """Hold the match at the believed place against the drive's own matches, and against the best one elsewhere."""
-        measures = [self.scale.weights[0] * ordered.similarity + self.scale.weights[1] * ordered.place]
+        measures = [add_up(ordered, self.scale.weights)]
         measures.append(measures[0] if ordered.cosine is None else ordered.cosine)
         tree, peak = self.route.tree, self.route.positions[self._peak]
         elsewhere = np.ones(len(self.route), dtype=bool)
@@ -133,8 +133,7 @@ class Placer:
         near = np.array(self.route.tree.query_ball_point(self.route.positions[self._peak], self.radius))
         where = self.filter.where
         near = near[where[near] >= _POSSIBLE * where[near].max()]
-        similarity, place = self.scale.weights
-        total = _SHARPER * (similarity * ordered.similarity[near] + place * ordered.place[near])
+        total = _SHARPER * add_up(ordered.take(near), self.scale.weights)
         likely = np.exp(total - total.max()) * self.filter.share[near]
         likely /= likely.sum()
         spots = self.route.positions[near]
@@ -156,7 +155,7 @@ class Placer:
         )
 
     def learn(self, percept: Percept, compared: Comparison, truth: Float[np.ndarray, "2"]) -> None:
-        """Score a labelled frame before it is learned: how sharp evidence is, and how far the pose head errs."""
+        """Score a labelled frame before it is learned: it says how sharp evidence is."""
         distance, _ = self.route.tree.query(truth)
         seen = self._labelled is not None and 1.0 - float(self._labelled @ percept.descriptor) < self.route.view
         if distance > self.radius or seen:

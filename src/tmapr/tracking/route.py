@@ -96,7 +96,7 @@ def lay_route(
         places=places[rows],
         first=np.cumsum([0, *(len(drive) for drive in drives)])[:-1],
         edges=np.concatenate(edges),
-        closed=np.array(closed),
+        closed=closed,
         lengths=np.concatenate(lengths),
         view=view,
         speed=reference.speed,
@@ -113,7 +113,7 @@ def _closes(positions: Float[np.ndarray, "n 2"], steps: Float[np.ndarray, " m"],
     if len(positions) < 4 or steps.sum() < 10 * reach:
         return False
     gap = positions[0] - positions[-1]
-    begins, ends = positions[min(3, len(positions) - 1)] - positions[0], positions[-1] - positions[-4]
+    begins, ends = positions[3] - positions[0], positions[-1] - positions[-4]
     return bool(np.hypot(*gap) <= max(reach, float(steps.max()))) and float(begins @ ends) > 0
 
 
