@@ -8,8 +8,9 @@ from plain_filter import PlainFilter
 from routes import SPEED, eight, lay, line, ring, shake, stopping
 
 from tmapr.tracking.filter import RouteFilter
-from tmapr.tracking.motion import Cells, move
-from tmapr.tracking.speeds import FAR_VIEW, SPEEDS, Step
+from tmapr.tracking.masses import Masses
+from tmapr.tracking.motion import Cells, Motion, Turns
+from tmapr.tracking.speeds import CHANGE, FAR_VIEW, REDRAW, SPEEDS, Step, make_prior
 
 ROUTES = {
     "a loop": lay(shake(ring(60), 1)),
@@ -111,8 +112,10 @@ def test_a_belief_is_never_negative_and_sums_to_one(seed, name, sharp):
 def test_nothing_is_lost_over_the_ends(name, way, rng):
     route = ROUTES[name]
     cells = Cells(route.edges, route.first, route.last, route.closed, route.drive_of, route.lengths)
-    mass, rows = rng.random((len(SPEEDS), len(route))), np.arange(len(route))
+    masses = Masses(cells, Turns(make_prior(), REDRAW, CHANGE, 2))
+    masses.by_speed = rng.random((len(SPEEDS), len(route)))
+    before = masses.total
     near, far = np.full(len(SPEEDS), way - 0.5), np.full(len(SPEEDS), way + 0.5)
-    moved, over = move(cells, mass, rows, np.ones(mass.shape), near, far, 0.3, 2.0 * np.sign(SPEEDS))
-    assert moved.sum() + over.sum() == pytest.approx(mass.sum(), rel=1e-12)
+    over = masses.advance(Motion(np.ones((1, len(SPEEDS))), near, far, 0.3, 2.0))
+    assert masses.total + over.sum() == pytest.approx(before, rel=1e-12)
     assert over[route.closed[route.drive_of]].sum() == 0.0

@@ -198,7 +198,6 @@ class Placer:
             if arrays[name].shape != getattr(state, name).shape:
                 raise ValueError(f"{name} has the shape {arrays[name].shape}")
             setattr(state, name, np.array(arrays[name]))
-        state.active = np.flatnonzero(state.on.any(axis=0))
         self._key = np.array(arrays["key"]) if "key" in arrays else None
         self._stamp, self._peak = (int(value) for value in arrays["clock"])
         self._seen, self._p_place = (float(value) for value in arrays["view"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 SPEEDS = np.concatenate([-(2.0 ** np.array([-1.0, 0.0])), 2.0 ** np.arange(-3.0, 3.01, 0.5)])
 """Multiples of the mapped speed; half an octave apart, two of them backwards."""
@@ -46,9 +46,6 @@ FAR_VIEW = 2.0
 ODOMETRY_ERROR = 0.1
 """Share of the way that odometry told."""
 
-Rows = Int[np.ndarray, " rows"]
-Speeds = Float[np.ndarray, "speeds refs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -65,6 +62,11 @@ class Step:
         """Whether the views are too different to tell how far apart they are."""
         return self.change >= FAR_VIEW
 
+    @property
+    def reach(self) -> float:
+        """How many lengths of a view what stood in between may have come."""
+        return 2.0 * min(self.change, FAR_VIEW)
+
 
 class Ways(NamedTuple):
     """The shortest, the middle and the longest way of each speed, metres along the route."""
@@ -80,19 +82,4 @@ def make_prior() -> Float[np.ndarray, " speeds"]:
     prior = np.where(BACKWARDS, REVERSING * usual / usual[BACKWARDS].sum(), 0.0)
     forwards = np.where(BACKWARDS, 0.0, usual)
     result: Float[np.ndarray, " speeds"] = prior + (1.0 - REVERSING) * forwards / forwards.sum()
-    return result
-
-
-def change_speeds(mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """The mass of each speed after it may have changed: to a neighbour, or to any."""
-    split = int(BACKWARDS.sum())
-    out = (1.0 - REDRAW) * mass
-    ahead = out[split:]
-    moved = CHANGE / 2 * mass[split:]
-    ahead -= 2 * moved
-    ahead[1:] += moved[:-1]
-    ahead[:-1] += moved[1:]
-    ahead[0] += moved[0]
-    ahead[-1] += moved[-1]
-    result: np.ndarray = out + REDRAW * prior[:, None] * mass.sum(axis=0)
     return result
