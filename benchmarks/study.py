@@ -7,7 +7,7 @@ and filter are replayed on the recognised frames with the run's own settings, an
 Intervals are Student's over the worlds, of paired differences. RMSE is of the frames on the map.
 
 A street off the map may be the twin of a mapped one, house for house, and nothing in an image tells them apart. The
-renderer knows where it put such streets: what is accepted beside them is counted, but has no bound. The last line is
+renderer knows where it put such streets: what is `localized` beside them is counted, but has no bound. The last line is
 JSON, and a missed bound is a non-zero exit code.
 """
 
@@ -48,8 +48,9 @@ class Off:
     """What happened off the map, and how much of it beside twins of mapped streets."""
 
     detours: Detours
+    """Whose accepted frames are the `localized` ones: a frame may correct the filter while no place is certain."""
     twin_frames: int
-    twin_accepts: int
+    twin_localized: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +116,16 @@ def _loop_f1(drives: Sequence[RecognisedDrive], system: System) -> float:
 def _off(drive: RecognisedDrive, system: System, twins: Sequence[np.ndarray]) -> Off | None:
     estimates = drive.replay(system.tracking, system.fusion)
     truth = drive.recording.truth
-    accepted = np.array([each.verdict.accepted for each in estimates])
+    localized = np.array([each.status is Status.LOCALIZED for each in estimates])
     found = find_detours(
         truth,
         np.array([each.position for each in estimates]),
-        localized=np.array([each.status is Status.LOCALIZED for each in estimates]),
-        accepted=accepted,
+        localized=localized,
+        accepted=localized,
         mapped=drive.mapped,
     )
     beside = ~opportunities(truth, drive.mapped) & Mapped(drive.mapped, tuple(twins)).beside_twins(truth)
-    return found and Off(found, int(beside.sum()), int((beside & accepted).sum()))
+    return found and Off(found, int(beside.sum()), int((beside & localized).sum()))
 
 
 def _scored(worlds: Sequence[World], sequence: str) -> list[Metric]:
@@ -170,21 +171,21 @@ def _detours(worlds: Sequence[World]) -> list[Metric]:
     if not offs:
         return []
     each = [off.detours for off in offs]
-    twin_frames, twin_accepts = sum(off.twin_frames for off in offs), sum(off.twin_accepts for off in offs)
+    twin_frames, twin_localized = sum(off.twin_frames for off in offs), sum(off.twin_localized for off in offs)
     frames = sum(detour.frames for detour in each) - twin_frames
-    accepts = sum(detour.false_accepts for detour in each) - twin_accepts
+    localized = sum(detour.false_accepts for detour in each) - twin_localized
     left = [np.inf if detour.left_after is None else detour.left_after for detour in each]
     back = [np.inf if detour.back_after is None else detour.back_after for detour in each]
     shortest = min(detour.metres for detour in each)
-    share = f"off the map: accepted of {frames} frames, {len(each)} detours of {shortest:.0f} m and more"
+    share = f"off the map: localized of {frames} frames, {len(each)} detours of {shortest:.0f} m and more"
     metrics = [
-        Metric(share, accepts / frames, "", "lower", 0.01),
+        Metric(share, localized / frames, "", "lower", 0.01),
         Metric("off the map: until no longer localized, at most", float(max(left)), "m", "lower", 20.0),
         Metric("off the map: until localized again, at most", float(max(back)), "m", "lower", 50.0),
     ]
     if twin_frames:
-        name = f"off the map: accepted of {twin_frames} frames beside twins of mapped streets"
-        metrics.append(Metric(name, twin_accepts / twin_frames, ""))
+        name = f"off the map: localized of {twin_frames} frames beside twins of mapped streets"
+        metrics.append(Metric(name, twin_localized / twin_frames, ""))
     return metrics
 
 
