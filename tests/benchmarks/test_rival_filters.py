@@ -2,47 +2,20 @@
 
 import numpy as np
 import pytest
+from proving_block import ground, make_block
 
-from made_up import record_percepts, with_detour
-from proving import Ground, ReadyGround, map_and_adapt
 from rival_filters import DRIVES, OURS, RIVALS, decide, judge_world, show_families, show_sums
 from rivals import ParticleFilter, Ruler, SequenceSearch
-from tmapr.artifacts.run import RunFolder
-from tmapr.experiment import Data, Experiment
-from tmapr.perception.settings import OWN, Perception
-from tmapr.places.classifier import Places
-from tmapr.places.projection import Projection
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
-from tmapr.simulation.route import block_loop, drive
-from tmapr.system import System
 from tmapr.tracking.route import lay_route
 from tmapr.tracking.speeds import Step
 
-CORNERS = block_loop(60.0, 40.0)
-WAYS = {
-    "day": (CORNERS, "noon"),
-    "other": (CORNERS, "noon"),
-    "night": (CORNERS, "noon"),
-    "away": (with_detour(CORNERS, leg=2, depth=40.0), "noon"),
-}
-GROUND = Ground("campus", 1, 1, "noon", "dusk", "night")
+GROUND = ground(1)
 
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory):
-    folder, rng = RunFolder(tmp_path_factory.mktemp("block")), np.random.default_rng(1)
-    field = DescriptorField.from_seed(1, 32)
-    for name, (way, condition) in WAYS.items():
-        recording = record_percepts(field, name, drive(way, 8.0, rng), CONDITIONS[condition], rng)
-        recording.save(folder.percepts(name))
-    experiment = Experiment(
-        data=Data(reference="day", adapt=("other",), test=("night",)),
-        perception=Perception(encoder=OWN),
-        system=System(places=Places(projection=Projection(dimension=48))),
-    )
-    found = ReadyGround(GROUND, experiment, folder)
-    map_and_adapt(found)
-    return found
+    return make_block(tmp_path_factory.mktemp("block"), 1, dict.fromkeys(("day", "other", "night", "away"), "noon"))
 
 
 def test_all_of_them_follow_a_drive_and_one_run_compares_them(ready, capsys):

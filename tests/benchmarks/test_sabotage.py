@@ -2,52 +2,20 @@
 
 import numpy as np
 import pytest
+from proving_block import make_block
 
-from made_up import record_percepts, with_detour
-from proving import Ground, ReadyGround, map_and_adapt
 from sabotage import judge
 from sabotages import SABOTAGES, STOP, Scene
-from tmapr.artifacts.run import RunFolder
-from tmapr.experiment import Data, Experiment
-from tmapr.perception.settings import OWN, Perception
-from tmapr.places.classifier import Places
-from tmapr.places.projection import Projection
 from tmapr.running.progressive import localize
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
-from tmapr.simulation.route import block_loop, drive
-from tmapr.system import System
 from tmapr.types import NANOSECONDS
 
-CORNERS = block_loop(60.0, 40.0)
-DRIVES = {
-    "day": (CORNERS, "noon"),
-    "other": (CORNERS, "dusk"),
-    "night": (CORNERS, "night"),
-    "away": (with_detour(CORNERS, leg=2, depth=40.0), "night"),
-    "turn": (CORNERS, "night"),
-}
-
-
-def ready(home, seed):
-    """A block whose percepts are made up."""
-    folder, rng, field = RunFolder(home / str(seed)), np.random.default_rng(seed), DescriptorField.from_seed(seed, 32)
-    for name, (way, condition) in DRIVES.items():
-        recording = record_percepts(field, name, drive(way, 8.0, rng), CONDITIONS[condition], rng)
-        recording.save(folder.percepts(name))
-    experiment = Experiment(
-        data=Data(reference="day", adapt=("other",), test=("night",)),
-        perception=Perception(encoder=OWN),
-        system=System(places=Places(projection=Projection(dimension=48))),
-    )
-    found = ReadyGround(Ground("campus", 1, seed, "noon", "dusk", "night"), experiment, folder)
-    map_and_adapt(found)
-    return found
+WEATHERS = {"day": "noon", "other": "dusk", "night": "night", "away": "night", "turn": "night"}
 
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
     home = tmp_path_factory.mktemp("blocks")
-    return Scene(ready(home, 1), ready(home, 2), ready(home, 3))
+    return Scene(*(make_block(home, seed, WEATHERS) for seed in (1, 2, 3)))
 
 
 def done(scene, name):
