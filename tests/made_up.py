@@ -42,6 +42,7 @@ CAR_FUSION = {
     "correction_lifetime": 10.0,
     "correction_range": 15.0,
     "max_semi_axis": 10.0,
+    "apr_variance": 9.0,
 }
 """What the reference would say, in metres and seconds of a car: nothing is left to be fitted."""
 

@@ -33,8 +33,11 @@ def fitted(system, recording):
     """The settings with what they leave to the recording that is mapped."""
     stamps = np.array([percept.stamp for percept in recording.percepts])
     reference = measure_reference([np.arange(len(stamps))], recording.truth, stamps)
-    gates, fusion = system.tracking.gates.fit(reference), system.fusion.fit(reference)
-    return changed(system, {"tracking.gates": gates, "fusion": fusion})
+    gates, fusion, labels = (each.fit(reference) for each in (system.tracking.gates, system.fusion, system.labels))
+    radius = system.retrieval.support_radius or reference.place
+    return changed(
+        system, {"tracking.gates": gates, "fusion": fusion, "labels": labels, "retrieval.support_radius": radius}
+    )
 
 
 def numbers_of(system):

@@ -6,6 +6,7 @@ import pytest
 from made_up import CAR_FUSION, CAR_GATES
 from tmapr.config import changed
 from tmapr.fusion.capf import Fusion
+from tmapr.labels import Labels
 from tmapr.reference import Reference, measure_reference
 from tmapr.tracking import Gates
 from tmapr.types import NANOSECONDS
@@ -71,6 +72,8 @@ def test_what_is_left_to_the_reference_is_what_it_says():
     assert (fusion.velocity_noise, fusion.initial_speed) == pytest.approx((64.0 / 5.0, 24.0))
     assert (fusion.max_gap, fusion.correction_lifetime) == pytest.approx((12.5, 6.25))
     assert (fusion.correction_range, fusion.max_semi_axis) == pytest.approx((15.0, 10.0))
+    assert fusion.apr_variance == pytest.approx(9.0)
+    assert Labels().fit(CAR).max_semi_axis == 10.0
     assert (gates.max_speed, gates.max_jump, gates.max_innovation) == pytest.approx((18.0, 10.0, 20.0))
     assert gates.expiry == pytest.approx(6.25)
 
@@ -78,6 +81,7 @@ def test_what_is_left_to_the_reference_is_what_it_says():
 def test_what_a_user_sets_is_kept():
     assert Fusion(**CAR_FUSION).fit(CAR) == Fusion(**CAR_FUSION)
     assert Gates(**CAR_GATES).fit(CAR) == Gates(**CAR_GATES)
+    assert Labels(max_semi_axis=3.0).fit(CAR) == Labels(max_semi_axis=3.0)
 
 
 def test_the_lifetime_of_a_correction_follows_a_gap_that_is_set():

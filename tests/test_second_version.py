@@ -17,6 +17,7 @@ import second_version
 from made_up import car_fusion, car_gates, paper_tracking
 from second_streams import WIDTH, random_stream
 from side_by_side import EXACT, follow, is_faulty, lift_of, numbers_of, reduction_of, second_localizer, small_system
+from tmapr.config import changed
 from tmapr.fusion.capf import Fusion
 from tmapr.places.analytic import Ridge
 from tmapr.places.classifier import Classifier
@@ -149,7 +150,11 @@ def taught_classifiers(rng, **values):
 
 
 def test_the_numbers_are_those_of_a_car_by_default():
-    numbers, given = numbers_of(System(tracking=paper_tracking(), fusion=car_fusion())), vars(second_version.Numbers)
+    car = changed(
+        System(tracking=paper_tracking(), fusion=car_fusion()),
+        {"retrieval.support_radius": 10.0, "labels.max_semi_axis": 5.0},
+    )
+    numbers, given = numbers_of(car), vars(second_version.Numbers)
     assert {name: given[name] for name in vars(numbers)} == vars(numbers)
 
 
@@ -226,7 +231,7 @@ def test_the_search_finds_the_same_references(leverage, with_likelihoods, rng):
         logits, likelihoods = rng.normal(size=(2, len(grid)))
         scored = (logits, leverage, likelihoods if with_likelihoods else None)
         query = unit(looks[rng.integers(90)] + 0.2 * rng.normal(size=WIDTH))
-        found = Retrieval(probes=40, candidates=8).search(
+        found = Retrieval(probes=40, candidates=8, support_radius=numbers.radius).search(
             memory, query, PlaceScores(logits, leverage, scored[2]), grid.around
         )
         again, constrained = second.search(query, scored, grid.cells)

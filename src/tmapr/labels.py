@@ -13,7 +13,8 @@ from jaxtyping import Float
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays
-from tmapr.config import Settings
+from tmapr.config import Settings, filled
+from tmapr.reference import Reference
 from tmapr.types import Estimate, Percept, Reason, Status
 
 
@@ -22,9 +23,15 @@ class Labels(Settings):
 
     mode: Literal["off", "fused", "truth"] = Field("off", description="off | fused | truth")
     delay: int = Field(120, ge=0, description="frames by which a true label is late")
-    max_semi_axis: float = Field(5.0, gt=0, description="fused: largest 95 % semi-axis to learn from, metres")
+    max_semi_axis: float = Field(
+        0.0, ge=0, description="fused: largest 95 % semi-axis to learn from, metres; 0: by the reference"
+    )
     min_support: float = Field(0.5, ge=0, le=1, description="fused with H: local support needed to learn")
     min_margin: float = Field(0.5, ge=0, description="fused with H: score margin needed to learn, deviations")
+
+    def fit(self, reference: Reference) -> "Labels":
+        """What is 0 becomes what the reference says: a label may be wrong by a place, not by more."""
+        return filled(self, {"max_semi_axis": reference.place})
 
     @property
     def description(self) -> str:

@@ -58,7 +58,7 @@ def measure_reference(
     """From the rows of each traverse in the order they were driven."""
     steps = np.concatenate(measure_steps(drives, positions))
     seconds = np.concatenate([np.diff(stamps[drive]) for drive in drives]) / NANOSECONDS
-    extent = float(np.hypot(*np.ptp(positions, axis=0)))
+    extent = float(np.hypot(*np.ptp(positions, axis=0))) if len(positions) else 0.0
     spacing = _find_step(steps)
     moving = (steps > _STANDING * spacing) & (seconds > 0)
     if not moving.any():

@@ -162,7 +162,8 @@ def build(
     """A localizer on a map, with what was learned so far or, by default, with A₀."""
     names = environment.digest, settings_digest(system.places)
     stages = Stages(system.retrieval, system.tracking, system.fusion, *names)
-    teacher = Teacher(system.labels, dual_constraints="attenuation" in system.places.use)
+    labels = system.labels.fit(environment.memory.reference)
+    teacher = Teacher(labels, dual_constraints="attenuation" in system.places.use)
     return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher, perceive)
 
 

@@ -58,7 +58,7 @@ def scores(rng):
 def tuned(**changes):
     """A search whose numbers do not follow the defaults."""
     fixed = {"trusted_leverage": 0.1, "steepness": 4.0, "class_weight": 1.0, "likelihood_weight": 0.5, "probes": PROBES}
-    return Retrieval(**fixed | changes)
+    return Retrieval(**fixed | {"support_radius": 10.0} | changes)
 
 
 def standardised(values, among):
@@ -231,6 +231,13 @@ def test_a_probe_outside_the_confined_search_still_contradicts(memory):
 def test_the_margin_is_infinite_where_nothing_lies_elsewhere(radius, memory, queries):
     (found,) = tuned(mode="global", support_radius=radius).search(memory, queries[0], None, ALONE).candidates
     assert (found.margin, found.support) == (math.inf, 1.0)
+
+
+def test_how_far_support_reaches_is_what_the_map_calls_a_place(memory, queries):
+    set_, left = (tuned(mode="global", support_radius=radius) for radius in (memory.reference.place, 0.0))
+    for query in queries:
+        ours, theirs = (each.search(memory, query, None, ALONE).first for each in (left, set_))
+        assert (ours.support, ours.margin) == (theirs.support, theirs.margin)
 
 
 def test_a_lone_match_has_little_support(memory, queries):

@@ -181,7 +181,7 @@ def test_with_the_route_filter_nothing_is_changed_but_what_is_searched(followed)
 )
 def test_only_what_acts_is_tried(start, acts, material):
     drives = material.drives(start)
-    choices = list_choices(start, drives[0].memory.measure())
+    choices = list_choices(start, drives[0].memory.reference)
     assert choices.keys() == acts
     before = score_drives(drives, start)
     for path, values in choices.items():
@@ -190,7 +190,7 @@ def test_only_what_acts_is_tried(start, acts, material):
 
 def test_what_is_tried_follows_the_mapped_speed(material):
     memory = material.localizer(ROUTE).memory
-    reference = memory.measure()
+    reference = memory.reference
     twice = replace(reference, speed=2 * reference.speed)
     one, other = (np.array(list_choices(ROUTE, each)["fusion.velocity_noise"]) for each in (reference, twice))
     np.testing.assert_allclose(other, 4 * one)

@@ -38,7 +38,9 @@ class Fusion(Settings):
         0.0, ge=0, description="q_v: density of white acceleration, or noise of eq. (8), m²/s³; 0: by the reference"
     )
     apr: bool = Field(True, description="correct with the pose head's positions; false: the map's frames alone")
-    apr_variance: float = Field(9.0, gt=0, description="r_a: variance of an APR position per axis, m²")
+    apr_variance: float = Field(
+        0.0, ge=0, description="r_a: variance of an APR position per axis, m²; 0: by the reference"
+    )
     correction_variance: float = Field(
         3.0, gt=0, description="r_l: variance of a reference position at confidence 1, per axis, m²"
     )
@@ -64,6 +66,7 @@ class Fusion(Settings):
         """What is 0 becomes what the reference says; only then can the filter be used."""
         told = {
             "velocity_noise": reference.speed**2 / _CHANGES,
+            "apr_variance": (_POSE * reference.place) ** 2,
             "initial_speed": _FASTER * reference.speed,
             "max_gap": reference.straight,
             "correction_lifetime": (self.max_gap or reference.straight) / 2,
@@ -181,6 +184,8 @@ _FASTER = 3.0
 """An unknown velocity's deviation, in mapped speeds: nobody says which way."""
 _AROUND = 1.5
 """Places around a correction that it still speaks for."""
+_POSE = 0.3
+"""Of a place: the deviation of a pose head that nothing is known of."""
 _OBSERVATION = np.eye(2, 4)
 """H of eq. (7): positions are measured, velocities are not."""
 

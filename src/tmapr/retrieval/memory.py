@@ -24,7 +24,7 @@ class Memory:
     """Rows in the order of `places`; `frames` and `sequences` say which frame of which traverse each row was.
 
     `order` has the rows as they were driven, one traverse after the other: neighbours in it may be of two. A heading is
-    NaN where nobody knows it.
+    NaN where nobody knows it. `reference` is what the traverses say of spacing and speed.
     """
 
     descriptors: Float32[np.ndarray, "refs dim"]
@@ -38,6 +38,7 @@ class Memory:
     offsets: Int[np.ndarray, " bounds"]
     probes: Int[np.ndarray, " probes"]
     probe_descriptors: Float32[np.ndarray, "probes dim"]
+    reference: Reference
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -63,12 +64,7 @@ class Memory:
 
     def drives(self) -> list[Int[np.ndarray, " rows"]]:
         """The rows of each traverse in the order they were driven."""
-        names = self.sequences[self.order]
-        return np.split(self.order, np.flatnonzero(names[1:] != names[:-1]) + 1)
-
-    def measure(self) -> Reference:
-        """What the traverses say of spacing and speed."""
-        return measure_reference(self.drives(), self.positions, self.stamps)
+        return _split_drives(self.sequences, self.order)
 
     def find(self, frame: int, position: Float[np.ndarray, "2"]) -> int:
         """The row of a reference that is known by its frame and its place: two traverses share only the numbers."""
@@ -136,11 +132,19 @@ class Memory:
             bounds,
             chosen,
             np.array(descriptors[chosen]),
+            measure_reference(_split_drives(arrays["sequences"], order), positions, arrays["stamps"]),
         )
         for array in (*memory.arrays().values(), order, bounds, chosen, memory.probe_descriptors):
             if array.flags.writeable:
                 array.flags.writeable = False
         return memory
+
+
+def _split_drives(
+    sequences: Shaped[np.ndarray, " refs"], order: Int[np.ndarray, " refs"]
+) -> list[Int[np.ndarray, " rows"]]:
+    names = sequences[order]
+    return np.split(order, np.flatnonzero(names[1:] != names[:-1]) + 1)
 
 
 def remember(

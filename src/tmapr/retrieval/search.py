@@ -34,7 +34,9 @@ class Retrieval(Settings):
     trusted_leverage: float = Field(0.15, gt=0, description="leverage at which the class terms count half")
     steepness: float = Field(4.0, gt=0, description="exponent with which trust falls beyond that leverage")
     support_matches: int = Field(10, ge=1, description="best matches that vote for local support")
-    support_radius: float = Field(10.0, gt=0, description="radius of local support and of 'elsewhere', metres")
+    support_radius: float = Field(
+        0.0, ge=0, description="radius of local support and of 'elsewhere', metres; 0: by the reference"
+    )
     probes: int = Field(256, ge=8, description="references sampled to standardise the cosine")
 
     def trust(self, leverage: float) -> float:
@@ -104,9 +106,10 @@ class Retrieval(Settings):
         at = order[rank]
         row = int(matches.rows[at])
         position = memory.positions[row]
-        near = self._near(memory.positions[matches.rows[order[: self.support_matches]]], position)
-        elsewhere = matches.scores[~self._near(memory.positions[matches.rows], position)]
-        probed = matches.probed[~self._near(memory.positions[memory.probes], position)]
+        radius = self.support_radius or memory.reference.place
+        near = _near(memory.positions[matches.rows[order[: self.support_matches]]], position, radius)
+        elsewhere = matches.scores[~_near(memory.positions[matches.rows], position, radius)]
+        probed = matches.probed[~_near(memory.positions[memory.probes], position, radius)]
         rival = max(elsewhere.max(initial=-np.inf), probed.max(initial=-np.inf))
         return memory.name_candidate(
             row,
@@ -115,9 +118,6 @@ class Retrieval(Settings):
             support=float(near.mean()),
             margin=float(matches.scores[at] - rival),
         )
-
-    def _near(self, positions: Float[np.ndarray, "n 2"], position: Float[np.ndarray, "2"]) -> Bool[np.ndarray, " n"]:
-        return np.hypot(*(positions - position).T) <= self.support_radius
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,12 @@ class _Matches:
     probed: Float[np.ndarray, " probes"]
     constrained: bool
     comparison: Comparison | None
+
+
+def _near(
+    positions: Float[np.ndarray, "n 2"], position: Float[np.ndarray, "2"], radius: float
+) -> Bool[np.ndarray, " n"]:
+    return np.hypot(*(positions - position).T) <= radius
 
 
 def _center_and_deviation(values: Float[np.ndarray, " n"]) -> tuple[float, float]:

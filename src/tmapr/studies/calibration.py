@@ -230,7 +230,7 @@ def _search_filter(now: Tried, watch: Watch) -> Finding:
     here, least = now.system, now.score.surprise
     # The way to the least surprise may lead through worse settings and end in some; the best that are not are kept.
     best, lowest = here, least
-    choices = list_choices(here, now.drives[0].memory.measure())
+    choices = list_choices(here, now.drives[0].memory.reference)
     steps = [(key, value) for _ in range(_ROUNDS) for key, values in choices.items() for value in values]
     for number in watch(range(len(steps))):
         key, value = steps[number]

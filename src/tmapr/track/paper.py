@@ -52,7 +52,7 @@ class PaperTracker:
     """Owns the track."""
 
     def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
-        reference = memory.measure()
+        reference = memory.reference
         self.track = Track()
         self._gates = tracking.gates.fit(reference)
         self._fusion = fusion.fit(reference)

@@ -48,7 +48,7 @@ class RouteTracker:
 
     def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
         route = lay_route(memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors)
-        reference = memory.measure()
+        reference = memory.reference
         self.placer = Placer(route, tracking.radius or reference.place)
         self.belief: Belief | None = None
         self._memory = memory
