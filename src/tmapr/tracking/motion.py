@@ -6,8 +6,9 @@ the overlap. Nothing is lost: what drives over the end of a traverse that does n
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
+
+from tmapr.compiled import compiled
 
 
 class Cells(NamedTuple):
@@ -21,7 +22,7 @@ class Cells(NamedTuple):
     lengths: np.ndarray
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _find_cell(edges, low, high, at):
     """The cell of edges[low] … edges[high] that holds a point; binary search."""
     while high - low > 1:
@@ -33,7 +34,7 @@ def _find_cell(edges, low, high, at):
     return low
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _deal(edges, low, high, offset, start, stop, mass, out):
     """Deal mass out evenly from start to stop, both within edges[low] … edges[high]; cell j is row j − offset."""
     length = stop - start
@@ -48,7 +49,7 @@ def _deal(edges, low, high, offset, start, stop, mass, out):
         cell += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def deal(cells, drive, begin, end, mass, out):
     """Move mass to the stretch begin … end (metres along its traverse); returns what went over an open end."""
     edges, low, high, offset = cells.edges, cells.first[drive] + drive, cells.last[drive] + drive + 1, drive
@@ -85,7 +86,7 @@ def deal(cells, drive, begin, end, mass, out):
     return mass * (1.0 - share)
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def move(cells, belief, active, weights, near, far, halt, reach):
     """Move the mass of the active rows, one line a speed: by near[k] … far[k] metres, weighted by weights[k, place].
 
