@@ -19,6 +19,7 @@ import pytest
 import tmapr
 from commandline import command
 from made_up import write_block
+from tmapr.artifacts.arrays import Header, save_arrays
 from tmapr.artifacts.images import write_frame
 
 PACKAGE = Path(tmapr.__file__).parent
@@ -199,3 +200,47 @@ def test_a_name_that_is_not_utf_8_is_taken_or_refused_in_one_line(encoding, befo
         assert code in (0, 2), terminal.said()
         if code:
             assert re.search(r"^tmapr: .*caf\\xe9.*\n\Z", terminal.said(), re.MULTILINE), terminal.said()
+
+
+def test_32_descriptors_are_enough(home):
+    works(tmapr_in(home, *RUN, limits=[(resource.RLIMIT_NOFILE, 32)]))
+
+
+@pytest.mark.long
+def test_32_descriptors_are_enough_for_the_workers_of_an_ablation(home):
+    done = tmapr_in(home, "ablate", "block.toml", "--run", "run", "--quiet", limits=[(resource.RLIMIT_NOFILE, 32)])
+    works(done)
+
+
+@pytest.mark.parametrize("most", [200, 300, 450])
+def test_too_little_memory_is_one_line(most, home):
+    assert "memory" in refusal(tmapr_in(home, *RUN, limits=[(resource.RLIMIT_AS, most * MIB)]))
+
+
+def test_a_good_file_is_not_called_damaged_where_memory_is_short(home):
+    """An array larger than what is left of the process's share."""
+    save_arrays(home / "run/percepts/noon.npz", Header("percepts", 2, "", {}), {"descriptors": np.zeros((6000, 6000))})
+    said = refusal(tmapr_in(home, "map", "block.toml", "--run", "run", limits=[(resource.RLIMIT_AS, 750 * MIB)]))
+    assert "not enough memory (Unable to allocate" in said
+
+
+WRITERS = {
+    "map": (("map", "block.toml", "--run", "run"), "run/"),
+    "report": (("report", "run"), "run/report/index.html"),
+    "preview": (("preview", "drive/0.png", "--out", "sheet.png"), "sheet.png"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "file"), WRITERS.values(), ids=WRITERS)
+def test_a_full_disk_names_the_file_that_had_no_room(arguments, file, home, monkeypatch, capsys):
+    monkeypatch.chdir(home)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+    try:
+        assert command(*arguments) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    said = capsys.readouterr().err
+    assert f"File too large: '{file}" in said
+    assert said.endswith("; make room and run the command again\n")
+    assert said.count("\n") == 1

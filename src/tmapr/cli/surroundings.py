@@ -39,8 +39,9 @@ def prepare() -> None:
 
 def explain(error: BaseException) -> str | None:
     """What the surroundings lack, in a line with the way out; None if the error is not theirs."""
-    if isinstance(error, MemoryError) or any(phrase in str(error).lower() for phrase in _SHORTAGES):
-        lacking = " ".join(str(error).split())[:200]
+    shortage = _find_shortage(error)
+    if shortage is not None:
+        lacking = " ".join(str(shortage).split())[:200]
         return f"not enough memory{f' ({lacking})' if lacking else ''}; close other programs, or give this one more"
     if isinstance(error, UnicodeEncodeError):
         return f"{_spell(error.object)[:200]}: holds a name that is not UTF-8, which no file of ours can; rename it"
@@ -52,6 +53,13 @@ def explain(error: BaseException) -> str | None:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return f"{told}; make room and run the command again"
     return told
+
+
+def _find_shortage(error: BaseException | None) -> BaseException | None:
+    """The error, or what led to it, that was for want of memory; libraries say so in words alone."""
+    if error is None or isinstance(error, MemoryError) or any(words in str(error).lower() for words in _SHORTAGES):
+        return error
+    return _find_shortage(error.__cause__ or error.__context__)
 
 
 def _spell_plainly(error: UnicodeError) -> tuple[str, int]:
