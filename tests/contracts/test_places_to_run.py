@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -244,3 +245,25 @@ def test_a_full_disk_names_the_file_that_had_no_room(arguments, file, home, monk
     assert f"File too large: '{file}" in said
     assert said.endswith("; make room and run the command again\n")
     assert said.count("\n") == 1
+
+
+WAITING = "from tmapr.cli.surroundings import prepare; prepare(); import torch"
+
+
+@pytest.mark.parametrize(("told", "obeyed"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")])
+def test_threads_that_wait_sleep_unless_somebody_wants_otherwise(told, obeyed, tmp_path):
+    """As the library that starts them says. On a loaded machine, spinning took four times the CPU of the work."""
+    done = tmapr_in(tmp_path, program=WAITING, OMP_DISPLAY_ENV="true", **told)
+    assert f"OMP_WAIT_POLICY = '{obeyed}'".encode() in done.stderr
+
+
+def test_decoders_do_not_write_beside_us(home):
+    """A TIFF whose strip is no LZW: OpenCV and libtiff have much to say of it."""
+    tags = {256: 64, 257: 64, 258: 16, 259: 5, 262: 1, 273: 8, 277: 1, 278: 64, 279: 4096, 339: 1}
+    directory = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    header = b"II*\0" + struct.pack("<I", 8 + 4096)
+    (home / "drive/0.tif").write_bytes(
+        header + bytes(range(255, -1, -1)) * 16 + struct.pack("<H", 10) + directory + bytes(4)
+    )
+    said = refusal(tmapr_in(home, "preview", "drive/0.tif"))
+    assert "drive/0.tif: is cut off or damaged" in said

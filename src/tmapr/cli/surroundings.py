@@ -17,8 +17,6 @@ _QUIET_THREADS = {
     # A thread of torch that waits for the others sleeps: on a machine that others load too, spinning takes the very
     # core that the one waited for would need.
     "OMP_WAIT_POLICY": "PASSIVE",
-    "GOMP_SPINCOUNT": "0",
-    "KMP_BLOCKTIME": "0",
 }
 _SILENT = {"OPENCV_LOG_LEVEL": "SILENT"}
 _PLAIN = {"–": "-", "—": "-", "−": "-", "→": "->", "×": "x", "·": "*", "≤": "<=", "≥": ">=", "±": "+-", "λ": "lambda",
