@@ -1,11 +1,12 @@
 # Each target sets up what it needs: a fresh clone, Python 3.11 and make are enough.
 PYTHON ?= python3
 BIN := .venv/bin
+SHOWN := .venv/ready-for-demo
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real worlds table study styles sabotage lint clean
+.PHONY: demo test test-long bench real worlds table study styles sabotage lint audit pins clean
 
-demo: $(READY)
+demo: $(SHOWN)
 	$(BIN)/tmapr demo --out runs/demo
 
 test: lint
@@ -81,10 +82,51 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-$(READY): pyproject.toml
+# Versions with hashes hold where they were found: Linux on x86-64 and Python 3.11. Elsewhere the ranges of pyproject.toml
+# do. Torch goes by its version, since its builds differ from index to index and pip checks hashes of all or of none.
+HERE := $(shell $(PYTHON) -c 'import platform as p; print(p.system(), p.machine(), *p.python_version_tuple()[:2], sep="-")')
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PINNED := $(INSTALL) --no-deps --require-hashes --requirement
+TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
+
+$(SHOWN): pyproject.toml requirements/demo.txt
+	@echo "setting up .venv: about 2 GB of packages, some minutes"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+ifeq ($(HERE),Linux-x86_64-3-11)
+	$(PINNED) requirements/demo.txt
+	$(INSTALL) $(TORCH)
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+else
+	$(INSTALL) --editable '.[train]'
+endif
+	$(BIN)/python -m pip check
 	touch $@
+
+$(READY): requirements/test.txt $(SHOWN)
+ifeq ($(HERE),Linux-x86_64-3-11)
+	$(PINNED) requirements/test.txt
+else
+	$(INSTALL) --editable '.[dev]'
+endif
+	$(BIN)/python -m pip check
+	touch $@
+
+# Licences of what is installed, and known vulnerabilities where an index answers.
+audit: $(READY)
+	$(BIN)/python -m pytest tests/test_licences.py
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	build/audit/bin/python requirements/audit.py
+
+# Find the versions anew, after pyproject.toml changed. No address of an index is written.
+COMPILE := build/pins/bin/pip-compile --quiet --generate-hashes --no-header --no-annotate --strip-extras --no-emit-index-url \
+  --no-emit-trusted-host --no-emit-find-links --unsafe-package torch --build-deps-for editable pyproject.toml
+
+pins:
+	$(PYTHON) -m venv build/pins
+	build/pins/bin/python -m pip install --quiet --disable-pip-version-check pip-tools
+	$(COMPILE) --extra train --output-file requirements/demo.txt
+	$(COMPILE) --extra dev --constraint requirements/demo.txt --output-file requirements/test.txt
 
 clean:
 	rm -rf .venv runs

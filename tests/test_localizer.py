@@ -590,7 +590,7 @@ def test_without_apr_a_slow_camera_recovers_from_a_wrong_accept_too(interval, ga
 def spoilt_state(tracked, run, change, system=SYSTEM, **header):
     """The state of a run with some of its arrays or its header changed."""
     tracked.save(run)
-    found, arrays = load_arrays(run / "state.npz", "state", 2)
+    found, arrays = load_arrays(run / "state.npz", "state", 3)
     change(arrays)
     save_arrays(run / "state.npz", replace(found, **header), arrays)
     return lambda: resume(system, Map.load(run / "map.npz", system), run / "state.npz")

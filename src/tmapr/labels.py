@@ -6,6 +6,7 @@ frame the answer, so labels arrive a number of frames late.
 """
 
 from collections import deque
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -54,8 +55,8 @@ class Teacher:
     def due(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None) -> list[Label]:
         """The labels to learn after this frame: at most one, or more if the delay was shortened meanwhile."""
         if self._labels.mode == "truth":
-            usable = truth is not None and estimate.verdict.reason not in _NOTHING_NEW
-            self._waiting.append((estimate.percept, truth) if usable and truth is not None else None)
+            usable = not estimate.percept.fault and estimate.verdict.reason not in _NOTHING_NEW
+            self._waiting.append(_keep(estimate.percept, truth) if usable and truth is not None else None)
             ripe = len(self._waiting) - self._labels.delay
             return [label for label in (self._waiting.popleft() for _ in range(ripe)) if label]
         if self._labels.mode == "fused" and self._certain(estimate):
@@ -93,3 +94,8 @@ class Teacher:
                 continue
             stamp, descriptor, position = next(rows)
             self._waiting.append((Percept(stamp, descriptor), position))
+
+
+def _keep(percept: Percept, truth: Float[np.ndarray, "2"]) -> Label:
+    """Copies: a program may fill its arrays with the next frame."""
+    return replace(percept, descriptor=percept.descriptor.copy()), truth.copy()

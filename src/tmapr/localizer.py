@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock, RLock
 
 import numpy as np
 from jaxtyping import Float
@@ -13,19 +14,27 @@ from jaxtyping import Float
 from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
 from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Fusion
+from tmapr.inputs import (
+    check_estimate,
+    check_frame,
+    read_folder,
+    read_metres,
+    read_percept,
+    read_position,
+    read_stamp,
+)
 from tmapr.labels import Teacher
 from tmapr.places.classifier import Classifier
+from tmapr.places.lessons import Lesson
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
 from tmapr.track import make_tracker
 from tmapr.tracking import Tracking
-from tmapr.types import Estimate, Fault, Frame, Lesson, Percept, Recognition
+from tmapr.types import Estimate, Frame, Percept, Recognition
 
-STATE_KIND, STATE_VERSION = "state", 2
+STATE_KIND, STATE_VERSION = "state", 3
 Perceive = Callable[[Frame], Percept]
-_UNIT_TOLERANCE = 1e-2
-_FARTHEST = 1e8  # metres: more than around the Earth is no position
-_LATEST = 2**63 - 1
+_SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,11 @@ class Stages:
 
 
 class Localizer:
-    """Owns the learned state A_t and the tracker; shares the map."""
+    """Owns the learned state A_t and the tracker; shares the map.
+
+    Several threads may use one: each call is whole, and together they give what some order of them gives. A refused
+    call changes nothing. `learn` waits for `observe`, not for the network of a `step`.
+    """
 
     def __init__(
         self,
@@ -55,24 +68,29 @@ class Localizer:
         self._stages = stages
         self._teacher = teacher
         self._perceive = perceive
+        self._changing = RLock()
+        self._perceiving = Lock()
+        """Taken first: frames are tracked in the order in which they were perceived."""
         self.tracker = make_tracker(stages.tracking, stages.fusion, memory)
 
     def step(self, frame: Frame) -> Estimate:
         """Localize a camera frame."""
         if self._perceive is None:
             raise InputError("this map was made from a program's own percepts; give them to `observe`")
-        return self.observe(self._perceive(frame))
+        check_frame(frame)
+        with self._perceiving:
+            return self.observe(self._perceive(frame))
 
     def observe(self, percept: Percept) -> Estimate:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
-        if not -_LATEST <= percept.stamp <= _LATEST:
-            raise InputError(f"percept at {percept.stamp}: the stamp must be nanoseconds since the epoch in 64 bits")
-        late = self.tracker.answer_late(percept)
-        if late:
-            return late
-        if percept.fault or self._invalid(percept):
-            return self.tracker.pass_over(percept)
-        return self.tracker.advance(percept, self.recognise(percept))
+        percept = read_percept(percept, self.classifier.dimension)
+        with self._changing:
+            late = self.tracker.answer_late(percept)
+            if late:
+                return late
+            if percept.fault:
+                return self.tracker.pass_over(percept)
+            return self.tracker.advance(percept, self.recognise(percept))
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like: as many references as are judged, or so many."""
@@ -87,48 +105,49 @@ class Localizer:
         How well it was recognised before teaches the tracking how far to believe frames like it; a position that the
         localizer itself found proves nothing, so it is not `scored`.
         """
-        if percept.fault or self._invalid(percept):
-            fault = percept.fault or Fault.INVALID
-            raise InputError(f"percept at {percept.stamp}: a faulty frame ({fault}) cannot be learned from")
-        if not np.isfinite(position).all():
-            raise InputError(f"percept at {percept.stamp}: its label {position.tolist()} is not finite")
-        label = np.asarray(position, dtype=float)
-        if scored:
-            # Before it is learned: afterwards every frame looks like itself.
-            self.tracker.score_label(percept, self.recognise(percept), label)
-        return self.classifier.learn(percept.descriptor, label)
+        percept = read_percept(percept, self.classifier.dimension)
+        if percept.fault:
+            raise InputError(f"percept at {percept.stamp}: a faulty frame ({percept.fault}) cannot be learned from")
+        label = read_position(position, f"percept at {percept.stamp}: its label")
+        with self._changing:
+            if scored:
+                # Before it is learned: afterwards every frame looks like itself.
+                self.tracker.score_label(percept, self.recognise(percept), label)
+            return self.classifier.learn(percept.descriptor, label)
+
+    def unlearn(self, lesson: Lesson) -> None:
+        """Take back what `learn` returned, once, here or where this state was merged or saved to."""
+        with self._changing:
+            self.classifier.unlearn(lesson)
 
     def teach(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None = None) -> list[Lesson]:
         """Learn what the labels' settings say is due after this frame."""
-        return [self.learn(*label, scored=False) for label in self._teacher.due(estimate, truth)]
+        check_estimate(estimate, self.classifier.dimension)
+        known = None if truth is None else read_position(truth, f"estimate at {estimate.stamp}: its true position")
+        with self._changing:
+            return [self.learn(*label, scored=False) for label in self._teacher.due(estimate, known)]
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
-        self.tracker.start_at(stamp, np.asarray(position, dtype=float), deviation)
+        start = (
+            read_stamp(stamp, "start"),
+            read_position(position, "start: the position"),
+            read_metres(deviation, "start: the deviation", _SHARPEST),
+        )
+        with self._changing:
+            self.tracker.start_at(*start)
 
     def expect_head(self, error: float | None) -> None:
         """Trust the pose head from the start as far as its validation says, by its error in metres."""
-        if error is not None:
-            self.tracker.expect_head(error)
-
-    def _invalid(self, percept: Percept) -> bool:
-        """Whether the numbers are unusable. A descriptor of another kind is the caller's mistake and refused."""
-        descriptor = percept.descriptor
-        if descriptor.shape != (self.classifier.dimension,):
-            raise InputError(
-                f"percept at {percept.stamp}: its descriptor has {descriptor.size} dimensions,"
-                f" this map was made with {self.classifier.dimension}; run `tmapr map` again"
-            )
-        length = float(np.linalg.norm(descriptor))
-        if length > 0 and np.isfinite(length) and abs(length - 1) > _UNIT_TOLERANCE:
-            raise InputError(f"percept at {percept.stamp}: its descriptor has length {length:g}, it must be 1")
-        pose = np.array([*(() if percept.position is None else percept.position), percept.heading or 0.0])
-        # A comparison with NaN is False, so this also finds what is not a number.
-        return length == 0 or not np.isfinite(length) or not bool((np.abs(pose) < _FARTHEST).all())
+        if error is None:
+            return
+        metres = read_metres(error, "the pose head's error", 0.0)
+        with self._changing:
+            self.tracker.expect_head(metres)
 
     def save(self, directory: str | Path) -> None:
         """Write state.npz beside the map it belongs to; a kill at any moment leaves the old or the new one."""
-        path = Path(directory) / "state.npz"
+        path = read_folder(directory) / "state.npz"
         if not path.with_name("map.npz").exists():
             raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
         notes = {"map": self._stages.map_digest, "method": self._stages.tracking.method}
@@ -136,15 +155,18 @@ class Localizer:
         save_arrays(path, header, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that changes: A_t, labels still due, the track."""
-        learned, due = self.classifier.arrays(), self._teacher.arrays()
-        return put("classifier.", learned) | put("labels.", due) | put("track.", self.tracker.arrays())
+        """Everything that changes, as it is now: A_t, labels still due, the track."""
+        with self._changing:
+            learned, due = self.classifier.arrays(), self._teacher.arrays()
+            track = {name: np.array(array) for name, array in self.tracker.arrays().items()}
+        return put("classifier.", learned) | put("labels.", due) | put("track.", track)
 
     def restore(self, arrays: Arrays, method: str) -> None:
         """Continue from where `arrays` were taken; the classifier is given at construction.
 
         What another method carried from frame to frame means nothing here: then the drive starts anew.
         """
-        self._teacher.restore(take(arrays, "labels."))
-        if method == self._stages.tracking.method:
-            self.tracker.restore(take(arrays, "track."))
+        with self._changing:
+            self._teacher.restore(take(arrays, "labels."))
+            if method == self._stages.tracking.method:
+                self.tracker.restore(take(arrays, "track."))

@@ -109,7 +109,9 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
         headings=np.concatenate([_find_headings(reference, rows) for reference, rows in parts]),
         probes=system.retrieval.probes,
     )
-    fitted, initial = classifier.projection_arrays(), classifier.arrays()
+    # The lessons of the mapping are nobody's: a map has no ledger.
+    initial = {name: array for name, array in classifier.arrays().items() if not name.startswith("ledger.")}
+    fitted = classifier.projection_arrays()
     made = Map(memory, fitted, initial, system.places, references[0].frame, "", references[0].origin)
     return replace(made, digest=digest(_contents(made)))
 

@@ -291,12 +291,3 @@ class Estimate:
             return self.percept.heading
         found = self.verdict.accepted and self.status is Status.LOCALIZED
         return self.candidate.heading if found else None
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """What one `learn` absorbed: the classifier rows, their weights and the place. `unlearn` takes it back."""
-
-    rows: Float[np.ndarray, "k dim"]
-    weights: Float[np.ndarray, " k"]
-    place: int

@@ -2,17 +2,18 @@
 
 import hashlib
 import resource
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from tmapr.artifacts.download import UnreachableError, fetch
+from secure_site import HOST, PEM, serve
+from tmapr.artifacts.download import Bounds, UnreachableError, fetch
 from tmapr.exceptions import InputError
 
 OLD = bytes(range(256)) * 2000
 NEW = OLD[::-1]
 HALF = len(OLD) // 2
+LOCAL = Bounds([HOST])
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -45,13 +46,11 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def site(monkeypatch):
     monkeypatch.setenv("no_proxy", "*")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as site:
-        site.content, site.etag, site.cut, site.sent = OLD, '"old"', None, []
-        site.ranges = site.checks_version = site.tells_length = True
-        site.elsewhere = {"/missing": (404, {}), "/moved": (302, {"Location": "ftp://127.0.0.1/file"})}
-        Thread(target=site.serve_forever, kwargs={"poll_interval": 0.01}).start()
+    monkeypatch.setenv("SSL_CERT_FILE", str(PEM))
+    elsewhere = {"/missing": (404, {}), "/moved": (302, {"Location": "/file"})}
+    honest = {"ranges": True, "checks_version": True, "tells_length": True}
+    with serve(Handler, content=OLD, etag='"old"', cut=None, sent=[], elsewhere=elsewhere, **honest) as site:
         yield site
-        site.shutdown()
 
 
 @pytest.fixture
@@ -63,8 +62,8 @@ def sha(content):
     return hashlib.sha256(content).hexdigest()
 
 
-def get(site, path, *, sha256=None, name="file", watch=lambda done, size: None):
-    return fetch(f"http://127.0.0.1:{site.server_port}/{name}", path, sha256=sha256, watch=watch)
+def get(site, path, *, sha256=None, name="file", bounds=LOCAL, watch=lambda done, size: None):
+    return fetch(f"{site.address}/{name}", path, bounds=bounds, sha256=sha256, watch=watch)
 
 
 def break_off(site, path, name="file"):
@@ -142,7 +141,7 @@ def test_a_reply_without_a_length_needs_a_digest(site, path):
     assert get(site, path, sha256=sha(OLD)) == sha(OLD)
 
 
-@pytest.mark.parametrize(("name", "reason"), [("missing", "HTTP 404"), ("moved", "HTTP 302"), ("a b", "reached")])
+@pytest.mark.parametrize(("name", "reason"), [("missing", "HTTP 404"), ("a b", "reached")])
 def test_what_the_server_refuses_is_unreachable_and_leaves_no_litter(name, reason, site, path):
     with pytest.raises(UnreachableError, match=reason):
         get(site, path, name=name)
@@ -169,3 +168,48 @@ def test_two_downloads_of_one_file_do_not_mix(site, path):
             get(site, path)
 
     assert get(site, path, watch=meanwhile) == sha(OLD)
+
+
+WHERE = {
+    "by http": ("http://127.0.0.1/file", "only https addresses are fetched"),
+    "by ftp": ("ftp://127.0.0.1/file", "only https addresses are fetched"),
+    "from the disk": ("file:///etc/hostname", "only https addresses are fetched"),
+    "from nowhere": ("https:///file", "only https addresses are fetched"),
+    "from no address": ("https://[::1/file", "only https addresses are fetched"),
+    "from another host": ("https://example.org/file", r"is at none of the hosts to download it from \(127.0.0.1\)"),
+    "from a host that sounds alike": ("https://x127.0.0.1/file", "is at none of the hosts"),
+    "from a host behind a name": ("https://127.0.0.1@example.org/file", "is at none of the hosts"),
+}
+
+
+@pytest.mark.parametrize(("url", "answer"), WHERE.values(), ids=WHERE)
+def test_nothing_comes_from_elsewhere_nor_by_way_of_it(url, answer, site, path):
+    with pytest.raises(InputError, match=answer):
+        fetch(url, path, bounds=Bounds([HOST]), sha256=None, watch=lambda done, size: None)
+    site.elsewhere["/moved"] = 302, {"Location": url}
+    if not url.startswith(("https:///", "https://[")):  # which urllib takes for a path of this site, or for nothing
+        with pytest.raises((InputError, UnreachableError), match=answer + "|HTTP 302"):
+            get(site, path, name="moved")
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_host_stands_for_those_below_it():
+    bounds = Bounds(["hf.co"])
+    assert bounds.allow("https://cdn.eu.hf.co/x")
+    assert not bounds.allow("https://nothf.co/x")
+
+
+def test_a_site_that_nobody_vouches_for_is_not_believed(site, path, monkeypatch):
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(UnreachableError, match="certificate verify failed"):
+        get(site, path)
+    assert site.sent == []
+
+
+@pytest.mark.parametrize("tells_length", [True, False])
+def test_no_more_is_taken_than_allowed(tells_length, site, path):
+    site.tells_length = tells_length
+    with pytest.raises(InputError, match=f"at most {HALF} are taken"):
+        get(site, path, sha256=sha(OLD), bounds=Bounds([HOST], largest=HALF))
+    assert list(path.parent.iterdir()) == []
+    assert get(site, path, sha256=sha(OLD), bounds=Bounds([HOST], largest=len(OLD))) == sha(OLD)

@@ -15,7 +15,7 @@ from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.exceptions import InputError, StateError
 from tmapr.experiment import load
-from tmapr.types import CoordinateFrame, Fault, Frame, Lesson, Reason
+from tmapr.types import CoordinateFrame, Fault, Frame, Reason
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +272,7 @@ def test_a_years_gap_is_survived(localizer, percept):
 
 def spoiled_lesson(localizer, percept, place=0, rows=None):
     lesson = localizer.learn(percept, np.zeros(2))
-    return Lesson(lesson.rows if rows is None else rows, lesson.weights, place)
+    return replace(lesson, rows=lesson.rows if rows is None else rows, place=place)
 
 
 MISTAKEN = [

@@ -180,14 +180,16 @@ def test_what_was_learned_is_more_familiar_than_what_was_not(use, rng):
 
 
 @every_subset
-def test_memory_does_not_grow_with_the_stream(use, rng):
+def test_memory_does_not_grow_with_the_stream_but_for_the_names_of_the_lessons(use, rng):
     classifier = fresh(chosen(use))
     sizes = []
     for _ in range(2):
         for _ in range(5):
             teach(classifier, drive(rng, 40))
-        sizes.append(sum(array.nbytes for array in classifier.arrays().values()))
+        sizes.append({name: array.nbytes for name, array in classifier.arrays().items()})
+    names = [size.pop("ledger.names") for size in sizes]
     assert sizes[0] == sizes[1]
+    assert names == [200 * 8, 400 * 8]
 
 
 @every_subset
@@ -409,8 +411,10 @@ def test_unlearning_a_lesson_twice_is_refused(rng):
     classifier, (descriptors, positions) = mapped(chosen()), drive(rng, 1, start=(500.0, 500.0))
     lesson = classifier.learn(descriptors[0], positions[0])
     classifier.unlearn(lesson)
-    with pytest.raises(StateError, match="only unlearned once"):
+    before = classifier.arrays()
+    with pytest.raises(InputError, match="unlearned already; each is unlearned once"):
         classifier.unlearn(lesson)
+    assert_same_bits(classifier.arrays(), before)
 
 
 @pytest.mark.parametrize(
@@ -423,6 +427,80 @@ def test_a_lesson_learned_elsewhere_is_not_unlearned(elsewhere, rng):
     lesson = teach(mapped(settings), drive(rng, 1, start))[0]
     with pytest.raises(InputError, match="was not learned here"):
         mapped(chosen()).unlearn(lesson)
+
+
+def test_a_lesson_is_unlearned_only_where_it_was_learned_although_it_would_fit(rng):
+    """Two robots from one state: features, places and all are alike, and what was learned is not."""
+    base = mapped(chosen())
+    robots, frames = [copied(base, chosen()) for _ in range(2)], [drive(rng, 3) for _ in range(2)]
+    lessons = [teach(robot, seen) for robot, seen in zip(robots, frames, strict=True)]
+    for robot, others in zip(robots, reversed(lessons), strict=True):
+        before = robot.arrays()
+        for lesson in others:
+            with pytest.raises(InputError, match="was not learned here"):
+                robot.unlearn(lesson)
+        assert_same_bits(robot.arrays(), before)
+
+
+def test_a_lesson_of_a_state_is_unlearned_in_its_copy_and_no_more_in_the_copys_copy(rng):
+    classifier = mapped(chosen())
+    (lesson,) = teach(classifier, drive(rng, 1))
+    saved = copied(classifier, chosen())
+    saved.unlearn(lesson)
+    with pytest.raises(InputError, match="unlearned already"):
+        copied(saved, chosen()).unlearn(lesson)
+
+
+def test_a_state_that_kept_no_names_unlearns_what_is_learned_since_and_nothing_before(rng):
+    """A state of version 2."""
+    classifier = mapped(chosen())
+    (before,) = teach(classifier, drive(rng, 1))
+    old = {name: array for name, array in classifier.arrays().items() if not name.startswith("ledger.")}
+    resumed = Classifier.from_arrays(chosen(), classifier.projection_arrays(), old)
+    with pytest.raises(InputError, match="before a state of version 2 was saved"):
+        resumed.unlearn(before)
+    resumed.unlearn(teach(resumed, drive(rng, 1))[0])
+
+
+@every_subset
+def test_after_a_merge_each_robots_lessons_are_unlearned_once(use, rng):
+    base = mapped(chosen(use))
+    (shared,) = teach(base, drive(rng, 1))
+    robots = [copied(base, chosen(use)) for _ in range(3)]
+    # Each finds places of its own, which get other numbers in the merged state.
+    lessons = [teach(robot, drive(rng, 20, start=(60.0, 30.0 * number))) for number, robot in enumerate(robots)]
+    merged = merge(robots, base)
+    for lesson in (shared, *(lesson for each in lessons for lesson in each)):
+        merged.unlearn(lesson)
+        with pytest.raises(InputError, match="unlearned already"):
+            merged.unlearn(lesson)
+    base.unlearn(shared)
+    assert relative(merged.ridge.covariance, base.ridge.covariance) < 1e-8
+    assert relative(merged.ridge.weights[:, :PLACES], base.ridge.weights) < 1e-8
+    assert len(merged.grid) > PLACES
+    np.testing.assert_allclose(merged.ridge.weights[:, PLACES:], 0.0, atol=1e-8)
+
+
+def test_what_two_robots_learned_alike_is_unlearned_twice(rng):
+    """They learned it twice: the merged state holds both."""
+    base, frames = mapped(chosen()), drive(rng, 1)
+    robots = [copied(base, chosen()) for _ in range(2)]
+    lessons = [teach(robot, frames)[0] for robot in robots]
+    merged = merge(robots, base)
+    for lesson in lessons:
+        merged.unlearn(lesson)
+    assert relative(merged.ridge.covariance, base.ridge.covariance) < 1e-8
+    with pytest.raises(InputError, match="unlearned already"):
+        merged.unlearn(lessons[0])
+
+
+def test_a_state_that_unlearned_one_of_the_bases_lessons_is_not_merged(rng):
+    base = mapped(chosen())
+    (shared,) = teach(base, drive(rng, 1))
+    robot = copied(base, chosen())
+    robot.unlearn(shared)
+    with pytest.raises(StateError, match="lacks"):
+        merge([robot], base)
 
 
 @every_subset

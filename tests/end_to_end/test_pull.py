@@ -7,24 +7,28 @@ import pty
 import signal
 import sys
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from subprocess import DEVNULL, PIPE, Popen
-from threading import Event, Thread
+from threading import Event
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from secure_site import HOST, PEM, serve
 from tmapr.cli.weights import pull
 from tmapr.exceptions import InputError
 from tmapr.perception.sources import find_source
 
 CONTENT = bytes(range(256)) * 2000
 PULL = "from tmapr.cli.main import run; run()"
-DOWNLOAD = (
-    "import sys; from pathlib import Path; from tmapr.artifacts.download import fetch;"
-    "fetch(sys.argv[1], Path('weights/dino_salad.ckpt'), sha256=None, watch=lambda done, _: print(done, flush=True))"
-)
+DOWNLOAD = f"""
+import sys
+from pathlib import Path
+from tmapr.artifacts.download import Bounds, fetch
+path, bounds = Path('weights/dino_salad.ckpt'), Bounds(['{HOST}'])
+fetch(sys.argv[1], path, bounds=bounds, sha256=None, watch=lambda done, _: print(done, flush=True))
+"""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -47,25 +51,27 @@ class Handler(BaseHTTPRequestHandler):
 def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("SSL_CERT_FILE", str(PEM))
     return tmp_path
 
 
 @pytest.fixture
 def site():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as site:
-        site.url, site.go_on = f"http://127.0.0.1:{site.server_port}/weights", Event()
-        site.content, site.stop, site.asked = CONTENT, None, []
-        site.go_on.set()
-        thread = Thread(target=site.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    go_on = Event()
+    go_on.set()
+    with serve(Handler, content=CONTENT, stop=None, asked=[], go_on=go_on) as site:
+        site.url = f"{site.address}/weights"
         yield site
-        site.go_on.set()
-        site.shutdown()
-        thread.join()
+        go_on.set()
 
 
 def sha(content):
     return hashlib.sha256(content).hexdigest()
+
+
+def known(site):
+    """A mirror of one's own, and what must come from it."""
+    return "--from", site.url, "--sha256", sha(site.content)
 
 
 def pulled(*arguments):
@@ -88,14 +94,14 @@ def refusal(*arguments):
 
 
 def test_the_licence_comes_first_then_the_path_the_digest_and_the_next_command(site, home):
-    said = pulled("salad", "--yes", "--from", site.url).output
+    said = pulled("salad", "--yes", *known(site)).output
     order = ["352 MB", site.url, "GPL-3.0", "weights/dino_salad.ckpt", sha(CONTENT), "tmapr weights inspect weights/"]
     assert sorted(order, key=said.index) == order
     assert (home / "weights/dino_salad.ckpt").read_bytes() == CONTENT
 
 
 def test_without_a_terminal_consent_is_an_option(site, home):
-    printed, complaint = refusal("salad", "--from", site.url)
+    printed, complaint = refusal("salad", *known(site))
     assert "GPL-3.0" in printed
     assert "--yes" in complaint
     assert (os.listdir(home), site.asked) == ([], [])
@@ -104,7 +110,7 @@ def test_without_a_terminal_consent_is_an_option(site, home):
 @pytest.mark.parametrize(("answer", "files"), [(b"n\n", []), (b"y\n", ["dino_salad.ckpt", "dino_salad.ckpt.sha256"])])
 def test_on_a_terminal_consent_is_asked_for(answer, files, site, home):
     keyboard, terminal = (os.fdopen(end, "r+b", buffering=0) for end in pty.openpty())
-    with keyboard, terminal, started(PULL, "weights", "pull", "salad", "--from", site.url, stdin=terminal) as process:
+    with keyboard, terminal, started(PULL, "weights", "pull", "salad", *known(site), stdin=terminal) as process:
         keyboard.write(answer)
         assert "accept the licence?" in process.communicate()[0]
     assert process.returncode == (0 if files else 2)
@@ -113,7 +119,7 @@ def test_on_a_terminal_consent_is_asked_for(answer, files, site, home):
 
 @pytest.mark.parametrize(("name", "last"), [("salad", "inspect w/"), ("anythermal", "pull anythermal --out w")])
 def test_without_a_network_the_way_by_hand_is_printed(name, last):
-    printed, complaint = refusal(name, "--yes", "--out", "w", "--from", "http://127.0.0.1:1/")
+    printed, complaint = refusal(name, "--yes", "--out", "w", "--from", "https://127.0.0.1:1/", "--sha256", "0" * 64)
     source = find_source(name)
     steps = [f"download {source.url}", f"copy it to w/{source.file}", f"tmapr weights {last}"]
     assert sorted(steps, key=printed.index) == steps
@@ -122,7 +128,7 @@ def test_without_a_network_the_way_by_hand_is_printed(name, last):
 
 def test_a_folder_that_cannot_be_written_is_one_line(site, home):
     (home / "weights").write_text("a file")
-    assert "weights" in refusal("salad", "--yes", "--from", site.url)[1]
+    assert "weights" in refusal("salad", "--yes", *known(site))[1]
 
 
 def test_a_mirror_must_have_what_was_published_unless_a_digest_is_given(site, home):
@@ -132,9 +138,14 @@ def test_a_mirror_must_have_what_was_published_unless_a_digest_is_given(site, ho
     assert (home / "weights/dinov2_vits14_reg4_pretrain.pth").read_bytes() == CONTENT
 
 
+def test_a_mirror_whose_content_nobody_knows_is_refused(site, home):
+    assert "say with --sha256 what must come from it" in refusal("salad", "--yes", "--from", site.url)[1]
+    assert (os.listdir(home), site.asked) == ([], [])
+
+
 def test_a_second_pull_downloads_nothing_and_a_later_download_must_be_the_same(site, home):
     for _ in range(2):
-        pulled("salad", "--yes", "--from", site.url)
+        pulled("salad", "--yes", *known(site))
     assert site.asked == [0]
     (home / "weights/dino_salad.ckpt").unlink()
     site.content = CONTENT[::-1]
@@ -148,7 +159,7 @@ def test_anythermal_is_unpacked_and_its_archive_kept_or_removed(option, site, ho
         for member in find_source("anythermal").members:
             bundle.writestr(member, member)
     site.content = buffer.getvalue()
-    said = pulled("anythermal", "--yes", "--from", site.url, *option).output
+    said = pulled("anythermal", "--yes", *known(site), *option).output
     assert said.count("tmapr weights inspect weights/model") == 2
     assert (home / "weights/model_35.pth").read_text() == "pretrained_checkpoints/vpr/model_35.pth"
     assert (home / "weights/anythermal_checkpoints.zip").exists() is not bool(option)
@@ -165,6 +176,6 @@ def test_a_killed_download_is_continued_and_the_name_never_holds_a_half(stop, si
     assert process.returncode == -signal.SIGKILL
     assert sorted(os.listdir("weights")) == ["dino_salad.ckpt.part", "dino_salad.ckpt.part.json"]
     site.stop = None
-    pulled("salad", "--yes", "--from", site.url)
+    pulled("salad", "--yes", *known(site))
     assert (home / "weights/dino_salad.ckpt").read_bytes() == CONTENT
     assert site.asked == [0, stop]

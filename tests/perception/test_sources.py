@@ -14,7 +14,7 @@ from tmapr.perception.sources import VARIANTS, find_source, obtain, read_digest
 ANYTHERMAL, SALAD = find_source("anythermal"), find_source("salad")
 BACKBONE, HEAD = ANYTHERMAL.members
 CONTENT = bytes(range(256)) * 40
-NOBODY = "http://127.0.0.1:1/"
+NOBODY = "https://127.0.0.1:1/"
 
 
 def sha(content):
@@ -23,7 +23,7 @@ def sha(content):
 
 def take(source, folder, sha256=None):
     """What is not in the folder cannot come: nothing listens there."""
-    return obtain(source, folder, url=NOBODY, sha256=sha256, watch=lambda done, size: None)
+    return obtain(replace(source, url=NOBODY), folder, url=None, sha256=sha256, watch=lambda done, size: None)
 
 
 def carry(folder, entries, file=ANYTHERMAL.file):
@@ -66,9 +66,27 @@ def test_what_is_not_published_is_refused(name, variant):
         find_source(name, variant)
 
 
-def test_a_mirror_is_on_the_web(tmp_path):
-    with pytest.raises(InputError, match="only http and https"):
-        obtain(SALAD, tmp_path, url="file:///etc/hostname", sha256=None, watch=lambda done, size: None)
+@pytest.mark.parametrize(
+    ("url", "sha256", "answer"),
+    [
+        ("file:///etc/hostname", None, "only https addresses are fetched"),
+        ("http://github.com/serizba/salad", None, "only https addresses are fetched"),
+        ("http://mirror.example/salad", "0" * 64, "only https addresses are fetched"),
+        (
+            "https://mirror.example/salad",
+            None,
+            "is at none of github.com, githubusercontent.com; say with --sha256 what",
+        ),
+    ],
+)
+def test_a_mirror_is_on_the_safe_web_and_its_content_known(url, sha256, answer, tmp_path):
+    with pytest.raises(InputError, match=answer):
+        obtain(SALAD, tmp_path, url=url, sha256=sha256, watch=lambda done, size: None)
+
+
+def test_every_published_address_is_safe():
+    for source in (SALAD, ANYTHERMAL, *(find_source("dinov2", variant) for variant in VARIANTS)):
+        assert source.hosts[0] in source.url
 
 
 def test_a_carried_checkpoint_is_taken_and_its_digest_written_down(tmp_path):

@@ -76,7 +76,7 @@ def load_arrays(
             }
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except InputError:
+    except (InputError, MemoryError):  # a good file is not to be made again because this machine is small
         raise
     except Exception as error:  # a damaged or hostile file makes zipfile and NumPy raise nearly anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

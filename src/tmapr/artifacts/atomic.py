@@ -23,7 +23,7 @@ def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
     partial = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        with naming(path), os.fdopen(descriptor, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -40,6 +40,17 @@ def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Around writing to `path`: a disk that is full says so without the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def write_text(path: Path, text: str) -> None:

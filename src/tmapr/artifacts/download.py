@@ -2,13 +2,16 @@
 
 The bytes gather in PATH.part. PATH.part.json says which version of which address they are, so that the next call asks
 for the rest of that version and never joins two. A kill at any moment leaves PATH as it was.
+
+Only https is spoken, only to the hosts that the caller names, wherever an address leads, and no more is taken than the
+caller allows.
 """
 
 import fcntl
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from http.client import HTTPException, HTTPMessage, HTTPResponse
@@ -16,6 +19,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tmapr.artifacts.atomic import write_text
@@ -23,7 +27,8 @@ from tmapr.artifacts.run import file_digest
 from tmapr.exceptions import InputError
 
 ByteWatch = Callable[[int, int | None], None]
-_WEB = ("http://", "https://")
+LARGEST = 4 << 30
+"""Bytes: several times what any published checkpoint has."""
 _TIMEOUT = 30.0
 _CHUNK = 1 << 20
 
@@ -42,15 +47,49 @@ class _Note:
     sha256: str | None
 
 
-def fetch(url: str, path: Path, *, sha256: str | None, watch: ByteWatch) -> str:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where a download may lead, and how large it may be; a host stands for those below it too."""
+
+    hosts: Collection[str]
+    largest: int = LARGEST
+
+    def allow(self, url: str) -> bool:
+        """Whether an address is at one of the hosts."""
+        host = find_host(url)
+        return any(host == listed or host.endswith(f".{listed}") for listed in self.hosts)
+
+    def check_address(self, url: str) -> None:
+        """Refuse an address that is elsewhere."""
+        if not self.allow(url):
+            raise InputError(f"{url}: is at none of the hosts to download it from ({', '.join(self.hosts)})")
+
+    def check_size(self, url: str, size: int) -> None:
+        """Refuse what is larger."""
+        if size > self.largest:
+            raise InputError(f"{url}: has {size} bytes or more, and at most {self.largest} are taken")
+
+
+def find_host(url: str) -> str:
+    """The host of an https address; any other is refused."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        host = None
+    if host is None or parts.scheme != "https":
+        raise InputError(f"{url}: only https addresses are fetched")
+    return host
+
+
+def fetch(url: str, path: Path, *, bounds: Bounds, sha256: str | None, watch: ByteWatch) -> str:
     """Bring `url` to `path`; the SHA-256 of what lies there. `watch` is told the bytes so far and all of them."""
-    if not url.lower().startswith(_WEB):
-        raise InputError(f"{url}: only http and https addresses are fetched")
+    bounds.check_address(url)
     part = path.with_name(f"{path.name}.part")
     with _claim(part) as stream:
         note = _read_note(part, url)
         if note is None or stream.tell() != note.size:
-            note = _gather(url, note, stream, sha256, watch)
+            note = _gather(url, note, stream, bounds, sha256, watch)
         os.fsync(stream.fileno())
         found, expected = file_digest(part), sha256 or note.sha256
         if expected not in (None, found):
@@ -82,29 +121,34 @@ def _claim(part: Path) -> Iterator[FileIO]:
                 _note_file(part).unlink(missing_ok=True)
 
 
-def _gather(url: str, note: _Note | None, stream: FileIO, sha256: str | None, watch: ByteWatch) -> _Note:
+def _gather(
+    url: str, note: _Note | None, stream: FileIO, bounds: Bounds, sha256: str | None, watch: ByteWatch
+) -> _Note:
     """Append what is missing, or take all of it if the server no longer has the version that `note` names."""
     done = stream.tell()
-    reply, offered = _ask(url, {"Range": f"bytes={done}-", "If-Range": str(note.etag)} if note else {})
+    reply, offered = _ask(url, bounds, {"Range": f"bytes={done}-", "If-Range": str(note.etag)} if note else {})
     with reply:
         version, reach = reply.headers.get("ETag"), reply.headers.get("Content-Range")
         if note and note.size and (version, reach) == (note.etag, f"bytes {done}-{note.size - 1}/{note.size}"):
-            _copy(reply, stream, note, watch)
+            _copy(reply, stream, note, bounds, watch)
             return note
         if reply.status == 200:
             fresh = _Note(url, version, reply.length, offered)
             if fresh.size is None and not (sha256 or offered):
                 raise InputError(f"{url}: comes without a length, so a cut would go unseen; give its SHA-256")
+            bounds.check_size(url, fresh.size or 0)
             stream.truncate(stream.seek(0))
             write_text(_note_file(Path(stream.name)), json.dumps(asdict(fresh)) + "\n")
-            _copy(reply, stream, fresh, watch)
+            _copy(reply, stream, fresh, bounds, watch)
             return fresh
     if note is None:
         raise UnreachableError(f"{url}: HTTP {reply.status} instead of the file")
-    return _gather(url, None, stream, sha256, watch)  # not the rest of that version: ask for all of the present one
+    return _gather(
+        url, None, stream, bounds, sha256, watch
+    )  # not the rest of that version: ask for all of the present one
 
 
-def _copy(reply: HTTPResponse, stream: FileIO, note: _Note, watch: ByteWatch) -> None:
+def _copy(reply: HTTPResponse, stream: FileIO, note: _Note, bounds: Bounds, watch: ByteWatch) -> None:
     watch(stream.tell(), note.size)
     while note.size is None or stream.tell() < note.size:
         chunk = b""
@@ -112,6 +156,9 @@ def _copy(reply: HTTPResponse, stream: FileIO, note: _Note, watch: ByteWatch) ->
             chunk = reply.read1(_CHUNK if note.size is None else min(_CHUNK, note.size - stream.tell()))
         if not chunk and note.size is None:
             return  # the SHA-256 will tell whether this was the end
+        if note.size is None and stream.tell() + len(chunk) > bounds.largest:
+            stream.truncate(stream.seek(0))
+            bounds.check_size(note.url, bounds.largest + 1)
         there = f"{stream.tell()} of {note.size} bytes are there"
         if not chunk:
             raise InputError(f"{note.url}: broke off, {there}; run the command again to continue")
@@ -123,16 +170,16 @@ def _copy(reply: HTTPResponse, stream: FileIO, note: _Note, watch: ByteWatch) ->
         watch(stream.tell(), note.size)
 
 
-def _ask(url: str, headers: dict[str, str]) -> tuple[HTTPResponse, str | None]:
+def _ask(url: str, bounds: Bounds, headers: dict[str, str]) -> tuple[HTTPResponse, str | None]:
     """The reply, and the SHA-256 that the chain of replies offers: Hugging Face's is on the redirecting one."""
-    answers = _Answers()
+    answers = _Answers(bounds)
     try:
         request = Request(url, headers={"User-Agent": "tmapr", "Accept-Encoding": "identity", **headers})
         reply: HTTPResponse = build_opener(answers).open(request, timeout=_TIMEOUT)
     except HTTPError as error:
         error.close()
         if error.code == 416 and headers:  # the file has become shorter than what is there of it
-            return _ask(url, {})
+            return _ask(url, bounds, {})
         raise UnreachableError(f"{url}: HTTP {error.code} {error.reason}") from None
     except (OSError, HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error
@@ -142,13 +189,16 @@ def _ask(url: str, headers: dict[str, str]) -> tuple[HTTPResponse, str | None]:
 
 
 class _Answers(HTTPRedirectHandler):
-    linked = ""
+    def __init__(self, bounds: Bounds) -> None:
+        self.linked = ""
+        self._bounds = bounds
 
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
         self.linked = headers.get("X-Linked-ETag") or self.linked
-        return super().redirect_request(req, fp, code, msg, headers, newurl) if newurl.startswith(_WEB) else None
+        self._bounds.check_address(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _read_note(part: Path, url: str) -> _Note | None:

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from jaxtyping import Shaped, UInt8, UInt16
 
-from tmapr.artifacts.atomic import replacing
+from tmapr.artifacts.atomic import naming, replacing
 from tmapr.exceptions import InputError
 
 Counts = UInt8[np.ndarray, "height width"] | UInt16[np.ndarray, "height width"]
@@ -73,7 +73,8 @@ def write_frame(path: Path, counts: Counts) -> None:
     Light compression is 25 times as fast as strong and, on noisy counts, 6 % larger.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_encode_png(counts, compression=1))
+    with naming(path):
+        path.write_bytes(_encode_png(counts, compression=1))
 
 
 def _encode_png(image: Picture | UInt16[np.ndarray, "height width"], compression: int) -> bytes:

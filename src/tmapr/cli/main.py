@@ -1,6 +1,5 @@
 """The command `tmapr`: one thin file per verb, heavy imports only inside the verb that needs them."""
 
-import os
 import sys
 
 import typer
@@ -20,6 +19,7 @@ from tmapr.cli.preview import preview
 from tmapr.cli.report import report
 from tmapr.cli.run import run as run_verb
 from tmapr.cli.simulate import simulate
+from tmapr.cli.surroundings import explain, prepare
 from tmapr.cli.train import train
 from tmapr.cli.weights import weights
 from tmapr.exceptions import TmaprError
@@ -51,15 +51,18 @@ app.command()(export)
 
 def run() -> None:
     """Exit 0: done; 2: the user can fix it, and one line says how; 1: a bug, with its traceback."""
-    # Before NumPy is loaded: the online half streams one vector at a time, where a second BLAS thread gains nothing
-    # and, on a busy machine, turns a millisecond into a scheduler's quantum. Whoever sets it is obeyed.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    prepare()
     try:
         app()
-    except (TmaprError, OSError) as error:
-        sys.exit(_refuse(error))
+    except TmaprError as error:
+        sys.exit(_refuse(str(error)))
+    except Exception as error:
+        lacking = explain(error)
+        if lacking is None:
+            raise
+        sys.exit(_refuse(lacking))
 
 
-def _refuse(error: Exception) -> int:
-    print(f"tmapr: {' '.join(str(error).split())}", file=sys.stderr)
+def _refuse(reason: str) -> int:
+    print(f"tmapr: {' '.join(reason.split())}", file=sys.stderr)
     return 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tmapr.artifacts.atomic import replacing, write_text
-from tmapr.artifacts.download import ByteWatch, fetch
+from tmapr.artifacts.download import Bounds, ByteWatch, fetch, find_host
 from tmapr.artifacts.run import file_digest
 from tmapr.exceptions import InputError
 
@@ -33,6 +33,13 @@ class Source:
     megabytes: int | None = None
     sha256: str | None = None
     members: tuple[str, ...] = ()
+    relays: tuple[str, ...] = ()
+    """Hosts that the address leads to."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Where the published file may come from."""
+        return find_host(self.url), *self.relays
 
 
 # What finegrain-ai/refiners pins (src/refiners/conversion/models/dinov2.py); several other projects pin the same.
@@ -49,6 +56,7 @@ _SALAD = Source(
     file="dino_salad.ckpt",
     licence="GPL-3.0 for the repository that releases it, serizba/salad; none is stated for the weights themselves",
     megabytes=352,
+    relays=("githubusercontent.com",),
 )
 
 _ANYTHERMAL = Source(
@@ -61,6 +69,7 @@ _ANYTHERMAL = Source(
         "pretrained_checkpoints/backbone/AnyThermal_full/model20.pth",
         "pretrained_checkpoints/vpr/model_35.pth",
     ),
+    relays=("hf.co",),
 )
 
 
@@ -85,7 +94,7 @@ def obtain(source: Source, folder: Path, *, url: str | None, sha256: str | None,
     path = folder / source.file
     expected = _parse_digest(sha256) if sha256 else source.sha256 or read_digest(path)
     if not path.exists():
-        found = fetch(url or source.url, path, sha256=expected, watch=watch)
+        found = fetch(url or source.url, path, bounds=_bound(source, url, expected), sha256=expected, watch=watch)
     else:
         found = file_digest(path)
         if expected not in (None, found):
@@ -96,6 +105,16 @@ def obtain(source: Source, folder: Path, *, url: str | None, sha256: str | None,
     for checkpoint in extracted:
         _write_digest(checkpoint, file_digest(checkpoint))
     return extracted or (path,)
+
+
+def _bound(source: Source, mirror: str | None, sha256: str | None) -> Bounds:
+    """A mirror of one's own is as good as the publisher's host where the content is known beforehand."""
+    published = Bounds(source.hosts)
+    if mirror is None or published.allow(mirror):
+        return published
+    if sha256 is None:
+        raise InputError(f"{mirror}: is at none of {', '.join(source.hosts)}; say with --sha256 what must come from it")
+    return Bounds((*source.hosts, find_host(mirror)))
 
 
 def read_digest(path: Path) -> str | None:

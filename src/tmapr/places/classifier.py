@@ -15,14 +15,16 @@ from pydantic import Field, field_validator
 from tmapr.artifacts.arrays import Arrays, digest, put, take
 from tmapr.config import Settings
 from tmapr.exceptions import InputError, StateError
-from tmapr.places import analytic, mixture, unscented
+from tmapr.inputs import read_position
+from tmapr.places import analytic, lessons, mixture, unscented
 from tmapr.places.analytic import Ridge
 from tmapr.places.attenuation import Attenuation
 from tmapr.places.grid import Grid
+from tmapr.places.lessons import Ledger, Lesson, check_lesson
 from tmapr.places.mixture import Mixture, Mixtures
 from tmapr.places.projection import Projection, Projector, Subspace, fit_subspace
 from tmapr.places.unscented import Unscented, Variation
-from tmapr.types import Lesson, PlaceScores
+from tmapr.types import PlaceScores
 
 Extension = Literal["unscented", "mixture", "attenuation"]
 
@@ -63,6 +65,7 @@ class Classifier:
         self._variation = Variation(projector.width)
         self._mixtures = Mixtures(settings.mixture, reducer.dimension) if "mixture" in settings.use else None
         self._attenuation = settings.attenuation if "attenuation" in settings.use else None
+        self._ledger = Ledger()
         self._lock = Lock()
 
     @classmethod
@@ -101,8 +104,9 @@ class Classifier:
 
     def learn(self, descriptor: Float[np.ndarray, " dim"], position: Float[np.ndarray, "2"]) -> Lesson:
         """Absorb a descriptor seen at a position; a position in a new cell adds a place."""
-        if not (np.isfinite(descriptor).all() and np.isfinite(position).all()):
-            raise InputError(f"a lesson must be finite; the one at {position.tolist()} holds numbers that are not")
+        position = read_position(position, "the lesson's position")
+        if descriptor.shape != (self.dimension,) or not np.isfinite(descriptor).all():
+            raise InputError(f"a lesson must be finite; the descriptor of the one at {position.tolist()} is not")
         with self._lock:
             rows = self._rows(descriptor)
             place = self.grid.enter(position)
@@ -116,18 +120,18 @@ class Classifier:
             self._variation.learn(descriptor, place)
             if self._mixtures:
                 self._mixtures.learn(self._reduce(descriptor), place)
-            return Lesson(rows, weights, place)
+            name = self._ledger.enter(rows, weights, place)
+            return Lesson(rows, weights, place, self.grid.cell_at(position), name)
 
     def unlearn(self, lesson: Lesson) -> None:
         """Take a lesson back: exact for K and W. U's direction and G's Gaussians keep their summary of it."""
         self._refuse_minimax("unlearning")
-        if lesson.place >= len(self.grid) or lesson.rows.shape[1] != self._ridge.dim:
-            raise InputError(
-                f"the lesson is of place {lesson.place} with {lesson.rows.shape[1]} features; this classifier has"
-                f" {len(self.grid)} places and {self._ridge.dim} features, so it was not learned here"
-            )
         with self._lock:
-            self._ridge.unlearn(lesson.rows, self._targets(len(lesson.rows), lesson.place), lesson.weights)
+            check_lesson(lesson, self.grid, self._ridge.dim)
+            entry = self._ledger.find(lesson.name)
+            place = self.grid.enter_cell(lesson.cell)
+            self._ridge.unlearn(lesson.rows, self._targets(len(lesson.rows), place), lesson.weights)
+            self._ledger.strike(entry)
 
     def neighbourhood(self, places: Sequence[int]) -> list[int]:
         """The places and those around them."""
@@ -161,7 +165,7 @@ class Classifier:
         """Everything learned; what was fitted at mapping time is in `projection_arrays`."""
         with self._lock:
             learned = put("grid.", self.grid.arrays()) | put("ridge.", self._ridge.arrays())
-            learned |= put("variation.", self._variation.arrays())
+            learned |= put("variation.", self._variation.arrays()) | put("ledger.", self._ledger.arrays())
             if self._mixtures:
                 learned |= put("mixtures.", self._mixtures.arrays())
             # A copy: the caller may write it to disk while the next lesson is learned.
@@ -188,6 +192,9 @@ class Classifier:
         classifier._variation = Variation.from_arrays(take(learned, "variation."))
         if classifier._mixtures:
             classifier._mixtures = Mixtures.from_arrays(settings.mixture, take(learned, "mixtures."))
+        ledger = take(learned, "ledger.")
+        # A₀ and states of version 2 have none: what they learned is known by its sum alone.
+        classifier._ledger = Ledger.from_arrays(ledger) if ledger else Ledger(classifier._ridge.weights.tobytes())
         return classifier
 
 
@@ -195,7 +202,8 @@ def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:
     """Join what several robots learned from one mapped base.
 
     K and W are exactly those of one robot that saw the base and every stream with their recorded weights. U's
-    direction and G's Gaussians are pooled by moments, which is an approximation. Places are united by cell.
+    direction and G's Gaussians are pooled by moments, which is an approximation. Places are united by cell. Each
+    lesson of each robot can be unlearned in the result.
     """
     base._refuse_minimax("merging")
     if not states:
@@ -213,6 +221,7 @@ def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:
     if merged._mixtures:
         mixtures = [state._mixtures for state in everyone if state._mixtures]
         merged._mixtures = mixture.pool(mixtures, targets, shares, len(grid))
+    merged._ledger = lessons.pool([state._ledger for state in states], base._ledger)
     return merged
 
 

@@ -39,13 +39,22 @@ class Grid:
         """The cell of every place, in the order of the places."""
         return np.array(list(self._places), dtype=np.int64).reshape(-1, 2)
 
+    def cell_at(self, position: Float[np.ndarray, "2"]) -> CellIndex:
+        """The cell around a position."""
+        column, row = np.floor((position - self.origin) / self.cell).tolist()
+        return int(column), int(row)
+
     def find(self, position: Float[np.ndarray, "2"]) -> int | None:
         """The place at a position, if it was ever entered."""
-        return self._places.get(self._cell_at(position))
+        return self.find_cell(self.cell_at(position))
+
+    def find_cell(self, cell: CellIndex) -> int | None:
+        """The place of a cell, if it was ever entered."""
+        return self._places.get(cell)
 
     def enter(self, position: Float[np.ndarray, "2"]) -> int:
         """The place at a position, new if it was never entered."""
-        return self.enter_cell(self._cell_at(position))
+        return self.enter_cell(self.cell_at(position))
 
     def enter_cell(self, cell: CellIndex) -> int:
         """The place of a cell, new if it was never entered."""
@@ -73,7 +82,3 @@ class Grid:
         for column, row in arrays["cells"].tolist():
             grid.enter_cell((column, row))
         return grid
-
-    def _cell_at(self, position: Float[np.ndarray, "2"]) -> CellIndex:
-        column, row = np.floor((position - self.origin) / self.cell).tolist()
-        return int(column), int(row)

@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from tmapr.compiled import compiled
 
 RANK = 3
 TILE = 64
@@ -37,7 +39,7 @@ _BOUNDARY = 64
 
 # Sums may be reordered (that is what vectorises a dot product) and contracted to fused multiply-adds, but NaN and
 # infinity keep their meaning: the health checks depend on it.
-kernel: Any = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+kernel: Any = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 def round_up(size: int, multiple: int = TILE) -> int:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float32, Int32
-from numba import njit
 
+from tmapr.compiled import compiled
 from tmapr.simulation.camera import Camera
 from tmapr.simulation.light import Appearance
 from tmapr.simulation.scene import Scene
 from tmapr.simulation.texture import LEVELS, SIZE, TEXEL
 from tmapr.simulation.view import FAR, NEAR, NOTHING, Viewpoint, pixel_rays
 
-kernel: Any = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+kernel: Any = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ that hold something are looked at; `present` notes which come to hold something.
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
+
+from tmapr.compiled import compiled
 
 
 class Cells(NamedTuple):
@@ -46,7 +47,7 @@ class Motion(NamedTuple):
     reach: float
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def change_speeds(mass, turns, out):
     """The mass of each speed after it may have changed: to a neighbour, or to any."""
     redrawn = turns.redraw * mass.sum()
@@ -60,7 +61,7 @@ def change_speeds(mass, turns, out):
         out[min(k + 1, last)] += moved
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def weigh_views(ways, expected, saturated, spread, least):
     """How well a change of view fits each way, 1 being usual: [place, speed] from logarithms of metres."""
     weights = np.empty((len(expected), len(ways)))
@@ -74,7 +75,7 @@ def weigh_views(ways, expected, saturated, spread, least):
 
 
 # Inlined, since a call that passes arrays costs more than what is done in it.
-@nb.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _find_cell(edges, low, high, at, hint):
     """The cell of edges[low] … edges[high] that holds a point: mostly that of the row before, or the next."""
     if low <= hint < high:
@@ -95,7 +96,7 @@ def _find_cell(edges, low, high, at, hint):
     return low
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _cut(start, stop, closed, begin, end):
     """The stretch begin … end as it lies on a traverse, in two parts where that closes: their bounds and shares.
 
@@ -119,7 +120,7 @@ def _cut(start, stop, closed, begin, end):
     return first, second
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def advance(cells, turns, motion, mass, rows, out, present):
     """Change the speeds of the rows' mass and move it from `mass`, which is emptied, to `out`.
 
@@ -177,7 +178,7 @@ def advance(cells, turns, motion, mass, rows, out, present):
     return over
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def hop(mass, rows, share, first, targets, spare, present):
     """Give a share of each row's mass, in equal parts, to its targets, which are targets[first[row]:first[row + 1]]."""
     for row in rows:
@@ -194,7 +195,7 @@ def hop(mass, rows, share, first, targets, spare, present):
             spare[targets[link]] = 0.0
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def settle(mass, rows, kept, weights, share, columns, speeds):
     """Weigh the rows that are kept, each by weights[row]: a share of what it holds, and columns[i, row] · speeds[i].
 
@@ -214,7 +215,7 @@ def settle(mass, rows, kept, weights, share, columns, speeds):
             mass[row, k] = weights[row] * whole
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def scale(mass, rows, factor, sums):
     """Multiply the rows, and add each up into `sums`, which is 0 elsewhere."""
     sums[:] = 0.0
@@ -226,7 +227,7 @@ def scale(mass, rows, factor, sums):
         sums[row] = total
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def arrive(mass, reach, centres, share, least, extent):
     """Deal what returns from each place out over the places in its reach, as they are long.
 

@@ -110,7 +110,8 @@ class Placer:
         filter_.update(evidence, arriving)
         self._peak, self._p_place = filter_.find_peak(self.radius)
         self._weigh_level(ordered, new)
-        self._key, self._stamp, self._seen, self._metres = percept.descriptor, percept.stamp, 0.0, 0.0
+        # A copy: a program may fill its array with the next frame.
+        self._key, self._stamp, self._seen, self._metres = percept.descriptor.copy(), percept.stamp, 0.0, 0.0
 
     def _weigh_level(self, ordered: Comparison, new: float) -> None:
         """Hold the match at the believed place against the drive's own matches, and against the best one elsewhere."""
@@ -163,7 +164,7 @@ class Placer:
         right: Bool[np.ndarray, " refs"] = np.zeros(len(self.route), dtype=bool)
         right[self.route.tree.query_ball_point(truth, distance + self.route.spacing / 2)] = True
         self.scale.learn(compared.take(self.route.rows), self.filter.share, right)
-        self._labelled = percept.descriptor
+        self._labelled = percept.descriptor.copy()
 
     def learned(self) -> dict[str, np.ndarray]:
         """What stays when a drive ends."""

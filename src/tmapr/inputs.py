@@ -1,0 +1,177 @@
+"""What a program gives a localizer: every value is looked at before anything changes.
+
+A value of the wrong kind is the caller's mistake and refused with its name. Numbers of a percept that cannot be used
+are the frame's misfortune: it becomes a faulty one, which is answered.
+"""
+
+import os
+import reprlib
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from tmapr.exceptions import InputError
+from tmapr.types import Estimate, Fault, Frame, Odometry, Percept
+
+FARTHEST = 1e8
+"""Metres: more than twice around the Earth is no position."""
+_LATEST = 2**63 - 1
+_UNIT_TOLERANCE = 1e-2
+_INTEGER = int | np.integer
+_NUMBER = float | np.floating | _INTEGER
+_KINDS = "fiu"
+
+
+def read_stamp(given: object, where: str) -> int:
+    """Integer nanoseconds that a file can hold."""
+    if not isinstance(given, _INTEGER) or isinstance(given, bool) or not -_LATEST <= int(given) <= _LATEST:
+        raise InputError(
+            f"{where}: the stamp must be nanoseconds since the epoch in 64 bits, an integer, got {_describe(given)}"
+        )
+    return int(given)
+
+
+def read_position(given: object, where: str) -> Float[np.ndarray, "2"]:
+    """Two numbers on or near the Earth."""
+    position = _read_numbers(given, 2, where)
+    if not np.isfinite(position).all():
+        raise InputError(f"{where} {_describe(given)} is not finite")
+    if np.abs(position).max() > FARTHEST:
+        raise InputError(
+            f"{where} {_describe(given)} is farther than {FARTHEST:g} m away; it must be metres on the map"
+        )
+    return position
+
+
+def read_metres(given: object, where: str, least: float) -> float:
+    """A length within bounds."""
+    value = _read_number(given, where)
+    if not least <= value <= FARTHEST:
+        raise InputError(f"{where} must be from {least:g} to {FARTHEST:g} metres, got {_describe(given)}")
+    return value
+
+
+def read_folder(given: object) -> Path:
+    """A path that a file system can have."""
+    if not isinstance(given, str | os.PathLike) or "\0" in os.fspath(given):
+        raise InputError(f"a folder's path must be text or a Path without a zero byte, got {_describe(given)}")
+    return Path(given)
+
+
+def check_frame(given: object) -> None:
+    """Before it is perceived, which a repeated image may remember."""
+    if not isinstance(given, Frame):
+        raise InputError(f"`step` takes a Frame (stamp and image), got {_describe(given)}; `observe` takes a Percept")
+    read_stamp(given.stamp, f"frame {given.index}")
+
+
+def check_estimate(given: object, dimension: int) -> None:
+    """What `observe` of a localizer with this map answered."""
+    if not isinstance(given, Estimate):
+        raise InputError(f"labels are of an Estimate that `observe` gave, got {_describe(given)}")
+    read_percept(given.percept, dimension)
+
+
+def read_percept(given: object, dimension: int) -> Percept:
+    """The percept with plain numbers and arrays; faulty if they cannot be used."""
+    if not isinstance(given, Percept):
+        raise InputError(f"a Percept is needed, got {_describe(given)}; for an image there is `step`")
+    where = f"percept at {_describe(given.stamp)}"
+    stamp = read_stamp(given.stamp, where)
+    fault = _read_fault(given.fault, where)
+    position = None if given.position is None else _read_numbers(given.position, 2, f"{where}: its position")
+    heading = None if given.heading is None else _read_number(given.heading, f"{where}: its heading")
+    motion = _read_motion(given.motion, where)
+    said = [*(() if position is None else position), *(() if heading is None else (heading,))]
+    if not all(abs(number) < FARTHEST for number in said):  # a comparison with NaN is False
+        fault = fault or Fault.INVALID
+    if motion and not all(abs(number) < FARTHEST for number in (motion.speed or 0.0, motion.yaw_rate or 0.0)):
+        fault, motion = fault or Fault.INVALID, None
+    descriptor = given.descriptor
+    if not given.fault:
+        descriptor, usable = _read_descriptor(descriptor, dimension, where)
+        fault = fault if usable else Fault.INVALID
+    read = (stamp, descriptor, position, heading, fault, motion)
+    # The very percept where nothing had to be made plain: programs and tests recognise theirs in the estimate.
+    untouched = all(mine is theirs for mine, theirs in zip(read, _list_fields(given), strict=True))
+    return given if untouched else Percept(*read)
+
+
+def _list_fields(percept: Percept) -> tuple[object, ...]:
+    return percept.stamp, percept.descriptor, percept.position, percept.heading, percept.fault, percept.motion
+
+
+def _read_descriptor(given: object, dimension: int, where: str) -> tuple[Float[np.ndarray, " dim"], bool]:
+    """The descriptor, and whether it has a direction. One of another kind is refused."""
+    descriptor = _read_numbers(given, None, f"{where}: its descriptor")
+    if descriptor.size != dimension:
+        raise InputError(
+            f"{where}: its descriptor has {descriptor.size} dimensions,"
+            f" this map was made with {dimension}; run `tmapr map` again"
+        )
+    with np.errstate(over="ignore"):
+        length = float(np.linalg.norm(descriptor))
+    if length == 0 or not isfinite(length):
+        return descriptor, False
+    if abs(length - 1) > _UNIT_TOLERANCE:
+        raise InputError(f"{where}: its descriptor has length {length:g}, it must be 1")
+    return descriptor, True
+
+
+def _read_motion(given: object, where: str) -> Odometry | None:
+    if given is None:
+        return None
+    if not isinstance(given, Odometry):
+        raise InputError(f"{where}: its motion must be Odometry or None, got {_describe(given)}")
+    told = {"speed": given.speed, "yaw_rate": given.yaw_rate}
+    read = {
+        name: None if value is None else _read_number(value, f"{where}: its {name}") for name, value in told.items()
+    }
+    return given if told == read else Odometry(**read)
+
+
+def _read_fault(given: object, where: str) -> Fault | None:
+    if given is None:
+        return None
+    if not isinstance(given, str) or given not in list(Fault):
+        raise InputError(f"{where}: {_describe(given)} is no fault; known are {', '.join(Fault)}, or None")
+    return Fault(given)
+
+
+def _read_number(given: object, where: str) -> float:
+    """One number, as it is: it may be NaN."""
+    if not isinstance(given, _NUMBER) or isinstance(given, bool):
+        raise InputError(f"{where} must be a number, got {_describe(given)}")
+    try:
+        return float(given)
+    except OverflowError:
+        return float("inf")
+
+
+def _read_numbers(given: object, count: int | None, where: str) -> Float[np.ndarray, " count"]:
+    """A row of numbers, `count` of them, as they are. Nothing is broadcast, nothing else is taken for a number."""
+    plain = isinstance(given, list | tuple) and not any(isinstance(each, bool | np.bool_) for each in given)
+    try:
+        row = np.array(given) if plain else given
+    except ValueError:  # a row of rows that differ in length
+        row = given
+    if (
+        not isinstance(row, np.ndarray)
+        or row.dtype.kind not in _KINDS
+        or row.ndim != 1
+        or (count is not None and row.size != count)
+    ):
+        wanted = "one row of numbers" if count is None else f"{count} numbers"
+        raise InputError(f"{where} must be {wanted}, got {_describe(given)}")
+    with np.errstate(over="ignore"):  # infinite is what it then is
+        return np.asarray(row, dtype=float)
+
+
+def _describe(given: object) -> str:
+    """A value in a line: short, and with what tells it from the right one."""
+    if isinstance(given, np.ndarray) and (given.size > 4 or given.ndim != 1 or given.dtype.kind not in _KINDS):
+        return f"an array of {given.dtype} with shape {given.shape}"
+    told = given.tolist() if isinstance(given, np.ndarray) else given
+    return " ".join(reprlib.repr(told).split())

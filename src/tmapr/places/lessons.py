@@ -1,0 +1,134 @@
+"""What was learned, by name: a lesson is unlearned as often as it was learned, and only where it was.
+
+A lesson's name is a hash of all lessons before it and of its own content. No clock and no chance enters: a state that
+is saved and continued gives the same names as one that never stopped, and robots that start from one state and see
+different things give different ones. So the names of merged states need no renaming: they are added as K⁻¹ is.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from jaxtyping import Float, UInt64
+
+from tmapr.artifacts.arrays import Arrays
+from tmapr.exceptions import InputError, StateError
+from tmapr.places.grid import CellIndex, Grid
+
+_BYTES = 8
+_FIRST_CAPACITY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What one `learn` absorbed: the classifier rows, their weights and the place. `unlearn` takes it back."""
+
+    rows: Float[np.ndarray, "k dim"]
+    weights: Float[np.ndarray, " k"]
+    place: int
+    cell: CellIndex
+    """Of the place, whose number may be another one after a merge."""
+    name: int
+    """Of this lesson alone, among those of all states that grew from one."""
+
+
+def check_lesson(given: object, grid: Grid, features: int) -> None:
+    """Refuse what no classifier with these places and so many features can have returned."""
+    if not isinstance(given, Lesson):
+        raise InputError(f"only a Lesson that `learn` returned can be unlearned, got {type(given).__name__}")
+    if given.rows.shape[1] != features or not 0 <= given.place < len(grid) or grid.find_cell(given.cell) is None:
+        raise InputError(
+            f"the lesson is of place {given.place} with {given.rows.shape[1]} features; this classifier has"
+            f" {len(grid)} places and {features} features, so it was not learned here"
+        )
+    sound = np.isfinite(given.rows).all() and (given.weights > 0).all() and np.isfinite(given.weights).all()
+    if given.weights.shape != given.rows.shape[:1] or not sound:
+        raise InputError(f"the lesson of place {given.place} holds other rows or weights than `learn` gave it")
+
+
+class Ledger:
+    """The names of the lessons that are in K and W: 8 bytes each."""
+
+    def __init__(self, origin: bytes = b"") -> None:
+        self._last = _hash(origin)
+        self._names = np.zeros(_FIRST_CAPACITY, dtype=np.uint64)
+        self._count = 0
+
+    @property
+    def names(self) -> UInt64[np.ndarray, " lessons"]:
+        """In the order in which they were learned."""
+        return self._names[: self._count]
+
+    def enter(self, rows: Float[np.ndarray, "k dim"], weights: Float[np.ndarray, " k"], place: int) -> int:
+        """Give a lesson its name and write it down."""
+        # The first row stands for the others: they follow from it and from the lessons before.
+        self._last = _hash(
+            self._last, np.ascontiguousarray(rows[0]).data, weights.tobytes(), place.to_bytes(8, "little")
+        )
+        if self._count == len(self._names):
+            self._names = np.concatenate([self._names, np.zeros_like(self._names)])
+        self._names[self._count] = name = int.from_bytes(self._last, "little")
+        self._count += 1
+        return name
+
+    def find(self, name: int) -> int:
+        """Where a lesson stands; one that does not was learned elsewhere, or is unlearned already."""
+        found = np.flatnonzero(self.names == np.uint64(name))
+        if not len(found):
+            raise InputError(
+                "the lesson was not learned here, or is unlearned already; each is unlearned once, and those from"
+                " before a state of version 2 was saved cannot be"
+            )
+        return int(found[-1])
+
+    def strike(self, place: int) -> None:
+        """Remove the lesson that stands there."""
+        self._names[place : self._count - 1] = self._names[place + 1 : self._count].copy()
+        self._count -= 1
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that `from_arrays` needs."""
+        return {"names": self.names, "last": np.frombuffer(self._last, dtype=np.uint8)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> "Ledger":
+        """The ledger that `arrays` described."""
+        ledger = cls()
+        names, last = arrays["names"], arrays["last"]
+        if names.dtype != np.uint64 or names.ndim != 1 or last.dtype != np.uint8 or last.shape != (_BYTES,):
+            raise ValueError(
+                f"a ledger's names are {names.dtype} {names.shape}, its last one {last.dtype} {last.shape}"
+            )
+        ledger._last = last.tobytes()
+        ledger._count = len(names)
+        ledger._names = np.concatenate([names, np.zeros(max(len(names), _FIRST_CAPACITY), dtype=np.uint64)])
+        return ledger
+
+
+def pool(states: Sequence[Ledger], base: Ledger) -> Ledger:
+    """The lessons of the base, and of each state those that it learned since."""
+    pooled = Ledger(b"".join(each._last for each in (base, *states)))
+    names = [*base.names.tolist(), *(name for state in states for name in _list_gained(state, base))]
+    pooled._names = np.array([*names, *[0] * _FIRST_CAPACITY], dtype=np.uint64)
+    pooled._count = len(names)
+    return pooled
+
+
+def _list_gained(state: Ledger, base: Ledger) -> Iterator[int]:
+    known = Counter(base.names.tolist())
+    for name in state.names.tolist():
+        if known[name]:
+            known[name] -= 1
+        else:
+            yield name
+    if known.total():
+        raise StateError(f"a state lacks {known.total()} lessons of the base; only states that kept them can be merged")
+
+
+def _hash(*parts: bytes | memoryview) -> bytes:
+    total = blake2b(digest_size=_BYTES)
+    for part in parts:
+        total.update(part)
+    return total.digest()
