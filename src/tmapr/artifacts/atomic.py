@@ -8,6 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+PARTIAL = ".partial"
+"""How the names of files that are being written end."""
+
 _ABANDONED_AFTER = 3600.0
 
 
@@ -15,12 +18,13 @@ _ABANDONED_AFTER = 3600.0
 def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path`; on success flush it to disk and rename it over `path`.
 
-    `retiring` is a file that makes no sense beside the new content. It goes just before the rename: a failure while
-    writing loses nothing, and the two are never seen together.
+    A link stays one: what it leads to is replaced. `retiring` is a file that makes no sense beside the new content. It
+    goes just before the rename: a failure while writing loses nothing, and the two are never seen together.
     """
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PARTIAL, dir=path.parent)
     partial = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -34,12 +38,16 @@ def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
-    # The rename itself must reach the disk too, or a power cut could bring the old name back.
-    folder = os.open(path.parent, os.O_RDONLY)
+    flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """A rename itself must reach the disk too, or a power cut could bring the old name back."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -50,7 +58,7 @@ def write_text(path: Path, text: str) -> None:
 
 def _sweep(path: Path) -> None:
     """Remove what killed writers left; a young one may belong to a writer that still lives."""
-    for partial in path.parent.glob(f".{path.name}.*.partial"):
+    for partial in path.parent.glob(f".{path.name}.*{PARTIAL}"):
         with suppress(FileNotFoundError):  # another writer may sweep too
             if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER:
                 partial.unlink()

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
@@ -37,6 +37,8 @@ def train(
     On several GPUs, or as several processes: torchrun --nproc-per-node N -m tmapr train EXPERIMENT (which takes --run
     for an option of its own: name the run folder by the experiment's name).
     """
+    from tmapr.artifacts.lock import writing
+
     settings, folder = locate_experiment(experiment, overrides or [], run)
     with needs("train"):
         from tmapr.perception.network import choose_device
@@ -44,11 +46,15 @@ def train(
         from tmapr.training.distributed import join_workers
         from tmapr.training.plan import prepare_for_training
     if model == "descriptor":
-        for news in train_descriptor(settings, folder, choose_device(device), make_watch("encoding", quiet)):
-            _tell(news.message, quiet)
+        with writing(folder.path):
+            for news in train_descriptor(settings, folder, choose_device(device), make_watch("encoding", quiet)):
+                _tell(news.message, quiet)
         return
     settings = prepare_for_training(settings)
-    with join_workers(choose_device(device)) as (worker, chosen):
+    with (
+        join_workers(choose_device(device)) as (worker, chosen),
+        writing(folder.path) if worker.leads else nullcontext(),
+    ):
         _train(settings, folder, model, chosen, quiet or not worker.leads, worker)
     if worker.size > 1:
         # Without Python's own farewell: now and then a thread of torch's wants the interpreter after it is gone, and

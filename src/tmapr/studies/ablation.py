@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from multiprocessing import get_context
 from typing import Literal
@@ -18,13 +18,15 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tmapr.artifacts.atomic import write_text
-from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.artifacts.lock import writing
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.run import RunFolder
 from tmapr.config import changed, dump_toml
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
 from tmapr.places.classifier import Extension
 from tmapr.running.encoding import Encoding
-from tmapr.running.evaluating import evaluate_run
+from tmapr.running.evaluating import evaluate_run, save_errors
 from tmapr.running.finished import FinishedRun
 from tmapr.running.running import map_experiment, run_experiment
 
@@ -86,17 +88,19 @@ class Job:
         self.folder.path.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):  # reports find the images' percepts beside the estimates, as in any run
             os.symlink(os.path.relpath(self.parent.percepts_folder, self.folder.path), self.folder.percepts_folder)
-        encoding = Encoding(self.experiment, self.parent)
+        # Whoever planned the rows has brought the percepts up to date, and only one may write them.
+        encoding = Encoding(self.experiment, self.parent, trust="everything")
         map_experiment(self.experiment, self.folder, encoding=encoding)
         run_experiment(self.experiment, self.folder, encoding=encoding)
-        evaluate_run(FinishedRun.load(self.folder)).save(self.folder.errors)
+        with writing(self.folder.path):
+            save_errors(evaluate_run(FinishedRun.load(self.folder)), self.folder)
         write_text(self.folder.inputs, self._describe_inputs())
         return self.folder.path.name
 
     def _describe_inputs(self) -> str:
-        """The digests of the percepts, as inputs.json has them."""
-        digests = {name: file_digest(self.parent.percepts(name)) for name in _sequences(self.experiment)}
-        return json.dumps(digests, indent=2) + "\n"
+        """The marks of the percepts, as inputs.json has them."""
+        recordings = {name: Recording.load(self.parent.percepts(name)) for name in _sequences(self.experiment)}
+        return json.dumps({name: asdict(each.marks) for name, each in recordings.items()}, indent=2) + "\n"
 
 
 def run_rows(
