@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.sources import UNREADABLE, Sources, Trust, digest_content, digest_file
 from tmapr.data.sequence import Sequence
@@ -29,6 +29,11 @@ class Survey:
 
     def __len__(self) -> int:
         return len(self.stamps)
+
+    @property
+    def placed(self) -> Bool[np.ndarray, " frames"]:
+        """Which frames have a position."""
+        return ~np.isnan(self.truth).any(axis=1)
 
 
 _Known = Mapping[str, tuple[int, int, str]]

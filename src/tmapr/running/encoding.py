@@ -65,7 +65,7 @@ class Encoding:
     def _renew(self, name: str, path: Path) -> None:
         """Bring a cache up to date; of what is kept, an interrupted encoding's counts if it got farther."""
         so_far = path.with_name(f".{path.name}.so-far")
-        usable = [each for each in (self._find_usable(path, name), self._find_usable(so_far, None)) if each]
+        usable = [each for each in (self._find_usable(path), self._find_usable(so_far)) if each]
         source, kept = max(usable, key=lambda each: len(each[1])) if usable else (path, None)
         data = self._experiment.data
         sequence = open_data(data, name, None if name in data.references[:1] else self._frame)
@@ -76,32 +76,36 @@ class Encoding:
         renewal = compare(kept, known, now) if kept and known else renew_all(now)
         if source == path and renewal.current and renewal.remembered:
             return
-        if kept and not renewal.current:
-            self.tell(f"{name}: {renewal.describe()}")
+        if renewal.encoded:
+            self._perceiver  # noqa: B018 (what cannot be opened is refused before anything is told)
+        if source == so_far:
+            left = f"{renewal.encoded} of {len(now)} images are left"
+            self.tell(f"{name}: goes on where an encoding was interrupted; {left}")
+        elif path.exists() and self._trust != "nothing" and not renewal.current:
+            self.tell(f"{name}: {renewal.describe() if kept else self._explain(path)}")
         assembly = _Assembly(sequence.name, now, self._experiment, source if kept else None)
         self._encode(sequence, renewal, assembly, so_far)
         assembly.save(path)
         so_far.unlink(missing_ok=True)
 
-    def _find_usable(self, path: Path, name: str | None) -> tuple[Path, Recording] | None:
-        """Kept percepts that say what they were made from, with this perception; `name` is told why they are not."""
+    def _find_usable(self, path: Path) -> tuple[Path, Recording] | None:
+        """Kept percepts that say what they were made from, with this perception; a program's own are refused."""
         if not path.exists():
             return None
         try:
             kept = Recording.load(path)
         except InputError:
-            if name is not None and self._trust != "nothing":
-                raise
-            return None
+            if path.name.startswith(".") or self._trust == "nothing":
+                return None
+            raise
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
-        if self._trust == "nothing":
-            return None
-        if not changes and kept.sources is not None:
-            return path, kept
-        if name is not None:
-            why = f"made with {'; '.join(changes)}" if changes else "of an earlier version, which kept no sources"
-            self.tell(f"{name}: its percepts were {why}; all images are encoded again")
-        return None
+        return None if changes or kept.sources is None or self._trust == "nothing" else (path, kept)
+
+    def _explain(self, path: Path) -> str:
+        """Why nothing of kept percepts can be used."""
+        changes = self._experiment.perception.changes_since(Recording.load(path).origin, str(path))
+        why = f"made with {'; '.join(changes)}" if changes else "of an earlier version, which kept no sources"
+        return f"its percepts were {why}; all images are encoded again"
 
     def _encode(self, sequence: Sequence, renewal: Renewal, assembly: "_Assembly", so_far: Path) -> None:
         """Put together all percepts of a recording, kept or made now."""
@@ -171,9 +175,15 @@ class _Assembly:
         """Write what there is so far."""
         count, now = len(self.percepts), self._now
         truth, headings = now.truth[:count], now.headings[:count]
-        known = ~np.isnan(truth).any(axis=1)
         recording = Recording(
-            self._name, tuple(self.percepts), truth, known, now.frame, self._origin, headings, now.sources.first(count)
+            self._name,
+            tuple(self.percepts),
+            truth,
+            now.placed[:count],
+            now.frame,
+            self._origin,
+            headings,
+            now.sources.first(count),
         )
         recording.save(path, np.array(self._descriptors))
 
@@ -242,6 +252,5 @@ def load_current(experiment: Experiment, folder: RunFolder, name: str, frame: Co
     if renewal.encoded or len(now) != len(kept) or not np.array_equal(now.stamps, kept.stamps):
         changes = ", ".join(renewal.changes)
         raise InputError(f"{name}: {changes} since its percepts were made; run `tmapr run` again")
-    known = ~np.isnan(now.truth).any(axis=1)
     headings = None if np.isnan(now.headings).all() else now.headings
-    return replace(kept, truth=now.truth, known=known, frame=now.frame, headings=headings)
+    return replace(kept, truth=now.truth, known=now.placed, frame=now.frame, headings=headings)

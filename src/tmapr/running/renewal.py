@@ -59,9 +59,9 @@ def compare(kept: Recording, sources: Sources, now: Survey) -> Renewal:
     found = {pair: row for row, pair in enumerate(_pair_up(sources.contents, broken)) if UNREADABLE not in pair}
     rows = np.array([found.get(pair, _NONE) for pair in _pair_up(now.sources.contents, broken)], dtype=np.int64)
     known = set(sources.contents) - broken - {UNREADABLE}
-    changes = (*_list_changed_images(sources, now.sources), *_list_changed_poses(kept, now, rows))
+    changes = (*list_changed_images(sources, now.sources), *_list_changed_poses(kept, now, rows))
     return Renewal(
-        rows, tuple(content in known for content in now.sources.contents), changes, _is_same(sources, now.sources)
+        rows, tuple(content in known for content in now.sources.contents), changes, is_same(sources, now.sources)
     )
 
 
@@ -74,7 +74,7 @@ def _pair_up(contents: tuple[str, ...], broken: set[str]) -> list[tuple[str, str
     return pairs
 
 
-def _list_changed_images(before: Sources, after: Sources) -> list[str]:
+def list_changed_images(before: Sources, after: Sources) -> list[str]:
     """In words: how many images are others than before, are new, or are gone."""
     gained = Counter(after.contents) - Counter(before.contents)
     lost = (Counter(before.contents) - Counter(after.contents)).total()
@@ -97,19 +97,21 @@ def _list_changed_poses(kept: Recording, now: Survey, rows: Int[np.ndarray, " fr
     headings = np.full(len(kept), np.nan) if kept.headings is None else kept.headings
     motion = np.array([(np.nan, np.nan) if p.motion is None else p.motion.numbers for p in kept.percepts])
     told = {
-        "positions changed": kept.frame != now.frame or _differ(kept.truth[was], now.truth[same]),
-        "headings changed": _differ(headings[was], now.headings[same]),
-        "stamps changed": _differ(kept.stamps[was], now.stamps[same]),
-        "speeds changed": _differ(motion[was], now.motion[same]),
+        "positions changed": kept.frame != now.frame or differ(kept.truth[was], now.truth[same]),
+        "headings changed": differ(headings[was], now.headings[same]),
+        "stamps changed": differ(kept.stamps[was], now.stamps[same]),
+        "speeds changed": differ(motion[was], now.motion[same]),
     }
     return [words for words, happened in told.items() if happened]
 
 
-def _differ(before: np.ndarray, after: np.ndarray) -> bool:
+def differ(before: np.ndarray, after: np.ndarray) -> bool:
+    """Whether two arrays do, where NaN is as good as NaN."""
     return not np.array_equal(before, after, equal_nan=before.dtype.kind == "f")
 
 
-def _is_same(before: Sources, after: Sources) -> bool:
+def is_same(before: Sources, after: Sources) -> bool:
+    """Whether names, sizes and time stamps are the same, so that contents need not be looked at next time."""
     return (before.files, before.whole) == (after.files, after.whole) and not (
-        _differ(before.sizes, after.sizes) or _differ(before.modified, after.modified)
+        differ(before.sizes, after.sizes) or differ(before.modified, after.modified)
     )
