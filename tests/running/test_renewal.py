@@ -289,7 +289,9 @@ def test_an_interrupted_encoding_goes_on(home, monkeypatch):
     assert not folder.percepts("noon").exists()
     for image in images(home, "noon")[:11]:
         blacken(image)
-    Encoding(experiment(home), folder, tell=told.append).recording("noon")
+    encoding = Encoding(experiment(home), folder, tell=told.append)
+    encoding.recording("noon")
+    encoding.publish()
     assert told == ["noon: goes on where an encoding was interrupted; 4 of 16 images are left"]
     assert folder.percepts("noon").read_bytes() == (home / "run/percepts/noon.npz").read_bytes()
     assert [path.name for path in folder.percepts_folder.iterdir()] == ["noon.npz"]

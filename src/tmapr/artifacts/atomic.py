@@ -1,5 +1,6 @@
 """Replace a file so that a reader, or a kill at any moment, sees the old content or the new, never a mixture."""
 
+import errno
 import os
 import tempfile
 import time
@@ -8,9 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from tmapr.exceptions import InputError
+
 PARTIAL = ".partial"
 """How the names of files that are being written end."""
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ABANDONED_AFTER = 3600.0
 
 
@@ -35,8 +39,10 @@ def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
         if retiring:
             retiring.unlink(missing_ok=True)
         partial.replace(path)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise InputError(f"{path}: cannot be written, the disk is full; make room and try again") from None
         raise
     flush_folder(path.parent)
 

@@ -15,28 +15,26 @@ _ANOTHER = "give another folder with --run"
 
 
 @contextmanager
-def writing(folder: Path, otherwise: str = _ANOTHER) -> Iterator[None]:
+def writing(folder: Path, otherwise: str = _ANOTHER, lock: str = LOCK) -> Iterator[None]:
     """Be the only writer of a folder, which is made if need be; while somebody else is, this is refused.
 
     A folder in which nothing but the lock came to be goes again. `otherwise` is the way out beside waiting.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = _acquire(folder, otherwise)
+    descriptor = _acquire(folder, folder / lock, otherwise)
     try:
         with suppress(OSError):  # who holds it is a courtesy: a full disk does not forbid the work
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
         yield
     finally:
-        if [entry.name for entry in os.scandir(folder)] == [LOCK]:
-            (folder / LOCK).unlink()
+        if [entry.name for entry in os.scandir(folder)] == [lock]:
+            (folder / lock).unlink()
             with suppress(OSError):  # somebody has put something there
                 folder.rmdir()
         os.close(descriptor)
 
 
-def _acquire(folder: Path, otherwise: str) -> int:
-    path = folder / LOCK
+def _acquire(folder: Path, path: Path, otherwise: str) -> int:
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         try:

@@ -1,6 +1,6 @@
 """What belongs together in a run folder is replaced together, by one rename.
 
-    RUN/.results/000013/…      one generation: map, state, settings, estimates, provenance, errors
+    RUN/.results/000013/…      one generation: percepts, map, state, settings, estimates, provenance, errors
     RUN/.results/current       a link to it
     RUN/map.npz, RUN/estimates/night.csv, …    links through `current`: the names that everybody reads
 
@@ -26,6 +26,7 @@ from tmapr.exceptions import TmaprError
 
 _Read = TypeVar("_Read")
 _GENERATIONS, _CURRENT, _STAGED = ".results", "current", "next"
+_FOLDERS = ("percepts", "estimates")
 _WRITTEN = (
     ".",
     "percepts",
@@ -94,8 +95,14 @@ def _find_current(home: Path) -> Path | None:
 
 def _list_files(root: Path) -> list[str]:
     """The results in a folder or a generation, by their names in it; a link that leads nowhere is none."""
-    estimates = (f"estimates/{path.name}" for path in sorted((root / "estimates").glob("[!.]*")))
-    return [name for name in (*RESULTS, *estimates) if (root / name).is_file()]
+    return [name for name in _list_names(root) if (root / name).is_file()]
+
+
+def _list_names(root: Path) -> Iterator[str]:
+    yield from RESULTS
+    for folder in _FOLDERS:
+        if not (root / folder).is_symlink():  # what is a link as a whole belongs to somebody else
+            yield from (f"{folder}/{path.name}" for path in sorted((root / folder).glob("[!.]*")))
 
 
 def _link_of(name: str) -> str:
@@ -134,21 +141,25 @@ def _share(path: Path, staged: Path) -> None:
     """Begin a generation with all that the names lead to."""
     staged.mkdir()
     for name in _list_files(path):
-        target, source = staged / name, os.path.realpath(path / name)
-        target.parent.mkdir(exist_ok=True)
-        try:
-            os.link(source, target)
-        except PermissionError:  # somebody else's file, or a file system without hard links
-            shutil.copy2(source, target)
+        share_file(path / name, staged / name)
+
+
+def share_file(source: Path, target: Path) -> None:
+    """Give a file a second name, in place of what has that name now."""
+    target.parent.mkdir(exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(os.path.realpath(source), target)
+    except PermissionError:  # somebody else's file, or a file system without hard links
+        shutil.copy2(source, target)
 
 
 def _publish(path: Path, staged: Path) -> None:
     """Give a generation its number and let all names lead to it."""
     home = path / _GENERATIONS
     generation = home / f"{max([0, *_list_numbers(home)]) + 1:06d}"
-    for folder in (staged / "estimates", staged):
-        if folder.is_dir():
-            flush_folder(folder)
+    for folder in filter(Path.is_dir, (*(staged / name for name in _FOLDERS), staged)):
+        flush_folder(folder)
     staged.rename(generation)
     names = _list_files(generation)
     # A new name leads nowhere yet, and so is not seen; one that is taken comes last, since its file has to stay.
@@ -174,8 +185,7 @@ def _point(link: Path, target: str) -> None:
 
 def _drop_dangling(path: Path) -> None:
     """Take away the names of what the current generation does not have."""
-    estimates = (f"estimates/{entry.name}" for entry in (path / "estimates").glob("*"))
-    for name in (*RESULTS, *estimates):
+    for name in list(_list_names(path)):
         if _is_link(path, name) and not (path / name).exists():
             (path / name).unlink()
 

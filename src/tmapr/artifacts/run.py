@@ -12,7 +12,7 @@ HEAD = "head.safetensors"
 """A pose head in the folder of its epoch, apr/000012."""
 
 RESULTS = ("experiment.toml", "map.npz", "state.npz", "provenance.json", "errors.json")
-"""What belongs together, with all in estimates/."""
+"""What belongs together, with what is in estimates/ and percepts/."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class RunFolder:
     @property
     def percepts_folder(self) -> Path:
         """The percept caches."""
-        return self.path / "percepts"
+        return self._results / "percepts"
 
     def percepts(self, sequence: str) -> Path:
         """A sequence's percept cache."""

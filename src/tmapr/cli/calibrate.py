@@ -66,6 +66,7 @@ def calibrate(
             tuple(encoding.recording(name) for name in data.adapt),
             tuple(encoding.recording(name) for name in data.validation),
         )
+        encoding.publish()
         found = search(settings.system, recordings, make_watch("calibrating", quiet), make_teller(quiet))
         write_text(out, describe_calibration(settings, found))
     if not quiet:

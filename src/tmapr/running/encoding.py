@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from jaxtyping import Float32
 
 from tmapr.artifacts.arrays import load_arrays
 from tmapr.artifacts.percepts import KIND, VERSION, Recording
+from tmapr.artifacts.results import renewing, share_file
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.sources import Trust
 from tmapr.data.health import Detector
@@ -50,6 +52,7 @@ class Encoding:
         self._watch = watch
         self._trust: Trust = trust
         self._checked = set[str]()
+        self._made: dict[str, Path] = {}
         self.tell = tell
 
     def recording(self, name: str) -> Recording:
@@ -60,35 +63,64 @@ class Encoding:
             if looked_at or not path.exists():
                 self._renew(name, path)
             self._checked.add(name)
-        return load_recording(self._experiment, self._folder, name)
+        return load_recording(self._experiment, self._made.get(name, path), name)
+
+    @contextmanager
+    def publishing(self, folder: RunFolder) -> Iterator[RunFolder]:
+        """The results of a run folder, to be changed, and with them the percepts that were made since."""
+        with renewing(folder) as staged:
+            for name, made in self._made.items():
+                share_file(made, staged.percepts(name))
+            yield staged
+        for made in self._made.values():
+            made.unlink(missing_ok=True)
+        self._made.clear()
+
+    def publish(self) -> None:
+        """Nothing but the percepts that were made since."""
+        if self._made:
+            with self.publishing(self._folder):
+                pass
 
     def _renew(self, name: str, path: Path) -> None:
-        """Bring a cache up to date; of what is kept, an interrupted encoding's counts if it got farther."""
-        so_far = path.with_name(f".{path.name}.so-far")
-        usable = [each for each in (self._find_usable(path), self._find_usable(so_far)) if each]
-        source, kept = max(usable, key=lambda each: len(each[1])) if usable else (path, None)
-        data = self._experiment.data
+        """Bring percepts up to date, in a file of their own: those that the last results came from are not touched."""
+        data, so_far = self._experiment.data, path.with_name(f".{path.name}.so-far")
         sequence = open_data(data, name, None if name in data.references[:1] else self._frame)
-        if kept and source == path and self._trust == "stamps" and _is_unchanged_whole(kept, sequence):
+        kept = self._find_usable(path)
+        if kept and self._trust == "stamps" and _is_unchanged_whole(kept, sequence):
             return
-        known = kept.sources if kept else None
-        now = survey(sequence, Path(data.root), known, self._trust)
-        renewal = compare(kept, known, now) if kept and known else renew_all(now)
-        if source == path and renewal.current and renewal.remembered:
+        attempt = self._compare(path, kept, sequence)
+        if attempt.renewal.current and attempt.renewal.remembered:
+            so_far.unlink(missing_ok=True)
             return
-        if renewal.encoded:
+        left = self._find_usable(so_far)
+        if left:
+            other = self._compare(so_far, left, sequence)
+            attempt = min(attempt, other, key=lambda each: each.renewal.encoded)
+        if attempt.renewal.encoded:
             self._perceiver  # noqa: B018 (what cannot be opened is refused before anything is told)
-        if source == so_far:
-            left = f"{renewal.encoded} of {len(now)} images are left"
-            self.tell(f"{name}: goes on where an encoding was interrupted; {left}")
-        elif path.exists() and self._trust != "nothing" and not renewal.current:
-            self.tell(f"{name}: {renewal.describe() if kept else self._explain(path)}")
-        assembly = _Assembly(sequence.name, now, self._experiment, source if kept else None)
-        self._encode(sequence, renewal, assembly, so_far)
-        assembly.save(path)
-        so_far.unlink(missing_ok=True)
+        self._tell_changes(name, attempt, path)
+        assembly = _Assembly(name, attempt.now, self._experiment, attempt.source)
+        self._encode(sequence, attempt.renewal, assembly, so_far)
+        assembly.save(so_far)
+        self._made[name] = so_far
 
-    def _find_usable(self, path: Path) -> tuple[Path, Recording] | None:
+    def _compare(self, source: Path, kept: Recording | None, sequence: Sequence) -> "_Attempt":
+        """What could be made of some percepts."""
+        known = kept.sources if kept else None
+        now = survey(sequence, Path(self._experiment.data.root), known, self._trust)
+        if not kept or not known:
+            return _Attempt(None, now, renew_all(now))
+        return _Attempt(source, now, compare(kept, known, now))
+
+    def _tell_changes(self, name: str, attempt: "_Attempt", path: Path) -> None:
+        if attempt.source and attempt.source != path:
+            left = f"{attempt.renewal.encoded} of {len(attempt.now)} images are left"
+            self.tell(f"{name}: goes on where an encoding was interrupted; {left}")
+        elif path.exists() and self._trust != "nothing" and not attempt.renewal.current:
+            self.tell(f"{name}: {attempt.renewal.describe() if attempt.source else self._explain(path)}")
+
+    def _find_usable(self, path: Path) -> Recording | None:
         """Kept percepts that say what they were made from, with this perception; a program's own are refused."""
         if not path.exists():
             return None
@@ -99,7 +131,7 @@ class Encoding:
                 return None
             raise
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
-        return None if changes or kept.sources is None or self._trust == "nothing" else (path, kept)
+        return None if changes or kept.sources is None or self._trust == "nothing" else kept
 
     def _explain(self, path: Path) -> str:
         """Why nothing of kept percepts can be used."""
@@ -139,6 +171,15 @@ class Encoding:
     @cached_property
     def _perceiver(self) -> Perceiver:
         return open_perceiver(self._experiment.perception, self._device).with_full_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A recording as it is now, and what of the percepts in a file stands for it."""
+
+    source: Path | None
+    now: Survey
+    renewal: Renewal
 
 
 class _Assembly:
@@ -225,9 +266,8 @@ def _refuse(sequence: Sequence, faults: list[Fault]) -> None:
     raise InputError(f"{sequence.name}: none of its images can be used ({counts}); look with `tmapr check`")
 
 
-def load_recording(experiment: Experiment, folder: RunFolder, name: str) -> Recording:
+def load_recording(experiment: Experiment, path: Path, name: str) -> Recording:
     """A sequence's percepts from their cache; one that other perception settings made is refused."""
-    path = folder.percepts(name)
     if not path.exists():
         raise InputError(f"{path}: no percepts of {name!r}; write them with tmapr.artifacts.percepts.Recording.save")
     recording = Recording.load(path)
@@ -240,7 +280,7 @@ def load_current(experiment: Experiment, folder: RunFolder, name: str, frame: Co
 
     Percepts that are no longer those of its images are refused: what was made from them is of another recording.
     """
-    kept = load_recording(experiment, folder, name)
+    kept = load_recording(experiment, folder.percepts(name), name)
     data = experiment.data
     if experiment.perception.encoder == OWN or kept.sources is None or not is_data_there(data, name):
         return kept

@@ -13,7 +13,6 @@ from tmapr.artifacts.beliefs import save_beliefs
 from tmapr.artifacts.documents.runs import Provenance, RecordingMarks, SequenceTimings
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Recording
-from tmapr.artifacts.results import renewing
 from tmapr.artifacts.run import RunFolder, file_digest, read_head_error
 from tmapr.artifacts.trajectory import save_estimates
 from tmapr.config import dump_toml, settings_digest
@@ -36,7 +35,7 @@ def map_experiment(
         raise InputError("data.reference is not set; name the traverse to be mapped")
     with writing(folder.path):
         environment = make_map(experiment.system, *_load_references(experiment, encoding), watch=watch)
-        with renewing(folder) as staged:
+        with encoding.publishing(folder) as staged:
             environment.save(staged.map)
             write_text(staged.experiment, dump_toml(experiment))
     return environment
@@ -58,7 +57,7 @@ def run_experiment(
         environment, remade = _open_map(experiment, folder, encoding, watch)
         adaptation = [_load_matching(encoding, name, environment) for name in experiment.data.adapt]
         tests = [_load_matching(encoding, name, environment) for name in experiment.data.test]
-        with renewing(folder) as staged:
+        with encoding.publishing(folder) as staged:
             if remade:
                 environment.save(staged.map)
             _write_run(experiment, staged, environment, adaptation, tests, watch)

@@ -12,7 +12,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Literal
 
 from pydantic import JsonValue
@@ -115,6 +116,7 @@ def run_rows(
         raise InputError("data.test is empty; name the sequences to localize")
     for name in _sequences(experiment):
         encoding.recording(name)
+    encoding.publish()
     jobs = plan_jobs(experiment, folder)
     distinct = {job.folder.path: job for job in jobs.values()}
     missing = [job for job in distinct.values() if not job.is_done()]
@@ -122,7 +124,7 @@ def run_rows(
     if not missing:
         return jobs
     # Processes that start afresh: a forked one could inherit a lock held by a thread of numba or BLAS.
-    with ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn"), _end_with_parent) as pool:
         pending = [pool.submit(job.run) for job in missing]
         try:
             for number, done in enumerate(as_completed(pending), start=1):
@@ -131,6 +133,18 @@ def run_rows(
             pool.shutdown(cancel_futures=True)
             raise
     return jobs
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    parent = parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def plan_jobs(experiment: Experiment, folder: RunFolder) -> dict[str, Job]:
