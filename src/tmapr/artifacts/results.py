@@ -27,18 +27,7 @@ from tmapr.exceptions import TmaprError
 _Read = TypeVar("_Read")
 _GENERATIONS, _CURRENT, _STAGED = ".results", "current", "next"
 _FOLDERS = ("percepts", "estimates")
-_WRITTEN = (
-    ".",
-    "percepts",
-    "estimates",
-    "report",
-    "cache/*/*",
-    "apr",
-    "apr/*",
-    "baselines/*",
-    "baselines/*/*",
-    "descriptor",
-)
+_WRITTEN = (".", *_FOLDERS, "report", "descriptor", "cache/*/*", "apr", "apr/*", "baselines/*", "baselines/*/*")
 """Folders in which files are replaced."""
 
 
@@ -52,17 +41,13 @@ def renewing(folder: RunFolder) -> Iterator[RunFolder]:
     home = folder.path / _GENERATIONS
     home.mkdir(parents=True, exist_ok=True)
     _sweep(folder.path)
-    _adopt(folder.path)
-    staged = home / _STAGED
     try:
-        _share(folder.path, staged)
-        yield replace(folder, results=staged)
-        _publish(folder.path, staged)
-    except BaseException:
-        shutil.rmtree(staged, ignore_errors=True)
-        raise
-    _drop_dangling(folder.path)
-    _sweep_generations(home)
+        _adopt(folder.path)
+        _share(folder.path, home / _STAGED)
+        yield replace(folder, results=home / _STAGED)
+        _publish(folder.path, home / _STAGED)
+    finally:
+        _sweep(folder.path)
 
 
 def read_whole(folder: RunFolder, read: Callable[[], _Read]) -> _Read:
@@ -131,9 +116,8 @@ def _adopt(path: Path) -> None:
         return
     if current is None and (home / _CURRENT).exists():  # a copy that followed links
         shutil.rmtree(home / _CURRENT)
-    staged = home / _STAGED
-    _share(path, staged)
-    _publish(path, staged)
+    _share(path, home / _STAGED)
+    _publish(path, home / _STAGED)
     _drop_dangling(path)
 
 
@@ -172,7 +156,8 @@ def _publish(path: Path, staged: Path) -> None:
     for name in names:
         if not _is_link(path, name):
             _point(path / name, _link_of(name))
-    flush_folder(path)
+    for folder in filter(Path.is_dir, (*(path / name for name in _FOLDERS), path)):
+        flush_folder(folder)
 
 
 def _point(link: Path, target: str) -> None:
@@ -208,9 +193,9 @@ def _sweep(path: Path) -> None:
 
 
 def _sweep_generations(home: Path) -> None:
-    """Remove all generations but the current one."""
+    """Remove all generations but the current one; without one, somebody has to see first which counts."""
     current = _find_current(home)
-    for number in _list_numbers(home):
+    for number in _list_numbers(home) if current else []:
         generation = home / f"{number:06d}"
         if generation != current:
             shutil.rmtree(generation, ignore_errors=True)
