@@ -137,9 +137,8 @@ def test_a_killed_command_leaves_the_old_results_or_the_new_and_goes_on(scene, v
 @pytest.mark.long
 @pytest.mark.parametrize("verb", VERBS)
 def test_three_hundred_kills_leave_the_old_results_or_the_new(scene, verb):
-    early = kill_often(scene, verb, KILLS[verb])
     # Were all kills too late, nothing would have been tested.
-    assert 0 < early < KILLS[verb] or KILLS[verb] < 11
+    assert kill_often(scene, verb, KILLS[verb]) > 0
 
 
 def test_the_kills_are_three_hundred():

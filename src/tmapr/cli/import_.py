@@ -78,9 +78,8 @@ def _claim(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
 def _remove_images(out: Path, tell: Callable[[str], None]) -> None:
     images = [path for path in out.glob("images/*.png") if path.stem.isdecimal()]
     tell(f"{out}: an interrupted import left {len(images)} images; it begins anew")
-    (out / "frames.csv").unlink(missing_ok=True)
-    for image in images:
-        image.unlink()
+    for path in (*out.glob("frames.csv"), *out.glob(".frames.csv.*.partial"), *images):
+        path.unlink()
     with suppress(OSError):  # not there, or somebody put more into it, which the writer refuses
         (out / "images").rmdir()
 
