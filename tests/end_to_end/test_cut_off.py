@@ -209,7 +209,7 @@ def limit_often(scene, verb, step):
     """The same where nothing can be mounted: files may not grow beyond so many bytes."""
     if verb not in scene.after:
         scene.learn(verb)
-    for largest in count(step=step):
+    for largest in count(4096, step):  # what the command says has to go into a file too
         scene.restore(verb)
         code = scene.server.run(*VERBS[verb], largest=largest)
         if code == 0:

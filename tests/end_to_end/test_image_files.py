@@ -1,6 +1,7 @@
 """From image files in the folder layout to estimates, with the shipped network and without torch."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -229,6 +230,22 @@ def test_other_preprocessing_is_that_of_a_fresh_folder_and_is_told_with_the_key_
     assert command("run", "walk.toml", *other, "--quiet", "--run", "fresh") == 0
     for file in ("percepts/night.npz", "map.npz", "estimates/night.csv"):
         assert file_digest(home / "runs/walk" / file) == file_digest(home / "fresh" / file)
+
+
+def test_content_is_compared_and_all_is_made_anew_on_request(home, capsys):
+    image = home / "data/night/images/20.png"
+    before, known = file_digest(home / "runs/walk/percepts/night.npz"), image.stat()
+    image.write_bytes(bytes(known.st_size))
+    os.utime(image, ns=(known.st_atime_ns, known.st_mtime_ns))
+    told = []
+    for option in ("--quiet", "--verify", "--force"):
+        assert command("run", "walk.toml", option) == 0
+        told.append((capsys.readouterr().err, file_digest(home / "runs/walk/percepts/night.npz") == before))
+    assert told == [
+        ("", True),
+        ("night: 1 of 30 images changed; 2 of 30 images are encoded again\n", False),
+        ("", False),
+    ]
 
 
 def test_a_loaded_map_of_other_preprocessing_is_refused(home):

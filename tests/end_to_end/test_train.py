@@ -14,6 +14,7 @@ import pytest
 import tmapr
 from commandline import command
 from tmapr.artifacts.images import write_frame
+from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.trajectory import load_estimates
 from tmapr.perception.weights import read_checkpoint
@@ -189,6 +190,12 @@ def test_changed_settings_are_refused_with_the_key_and_the_way_out(street, capsy
     said = refusal(capsys, "train", "street.toml", "--set", "training.dropout=0.2")
     assert "training.dropout = 0.1 (now 0.2)" in said
     assert "remove runs/street/apr to train again" in said
+
+
+def test_a_folder_that_is_being_written_is_not_trained_in(copied, capsys):
+    with writing(copied):
+        said = refusal(capsys, "train", "street.toml", "--device", "cpu", "--set", "training.epochs=9")
+    assert "is being written by process" in said
 
 
 def test_percepts_made_without_the_head_are_made_again(copied, capsys):
