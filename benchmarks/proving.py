@@ -116,7 +116,10 @@ class ReadyGround:
 
     def recording(self, name: str) -> Recording:
         """The percepts of a drive."""
-        return Encoding(self.experiment, self.folder).recording(name)
+        encoding = Encoding(self.experiment, self.folder)
+        found = encoding.recording(name)
+        encoding.publish()
+        return found
 
     @cached_property
     def environment(self) -> Map:

@@ -62,7 +62,9 @@ def _images(place: str, reference: str, query: str) -> Callable[[Path], Pair]:
     def load(data: Path) -> Pair:
         roles = Data(root=str(data / place), reference=reference, test=(query,))
         encoding = Encoding(Experiment(name=place, data=roles), RunFolder(HOME / "runs/proving" / place))
-        return encoding.recording(reference), encoding.recording(query)
+        pair = encoding.recording(reference), encoding.recording(query)
+        encoding.publish()
+        return pair
 
     return load
 

@@ -7,12 +7,13 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from tmapr.artifacts.results import read_whole
 from tmapr.artifacts.run import RunFolder, is_trained_head, read_head_error
 from tmapr.baselines.settings import Baselines
 from tmapr.config import Settings, changed, load_settings
 from tmapr.config.tree import shorten
 from tmapr.data.bag import Topics
-from tmapr.data.opening import Layout, open_sequence
+from tmapr.data.opening import Layout, is_there, open_sequence
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer, Perceive
@@ -103,6 +104,11 @@ def open_data(data: Data, name: str, frame: CoordinateFrame | None = None) -> Se
     return open_sequence(data.layout, Path(data.root), name, frame, data.topics)
 
 
+def is_data_there(data: Data, name: str) -> bool:
+    """Whether a sequence of the experiment's data set is on this machine; a run folder may have come without it."""
+    return is_there(data.layout, Path(data.root), name)
+
+
 Opener = Callable[[Perception], Perceive]
 """Opens the perceiver that settings ask for."""
 
@@ -110,8 +116,12 @@ Opener = Callable[[Perception], Perceive]
 def load(directory: str | Path, opener: Opener | None = None) -> Localizer:
     """The localizer of a run folder: its map, what it learned, every setting; `opener` opens its perceiver."""
     folder = RunFolder(Path(directory))
+    return read_whole(folder, lambda: _load(folder, opener))
+
+
+def _load(folder: RunFolder, opener: Opener | None) -> Localizer:
     if not folder.map.exists():
-        raise InputError(f"{directory}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
+        raise InputError(f"{folder.path}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
     experiment = load_settings(Experiment, folder.experiment).with_head(folder)
     environment = Map.load(folder.map, experiment.system, experiment.data.references)
     experiment.perception.refuse_others(str(folder.map), environment.origin)

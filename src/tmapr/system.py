@@ -1,7 +1,7 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ from jaxtyping import Float
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays, Header, digest, load_arrays, put, save_arrays, take
-from tmapr.artifacts.percepts import OWN, Origin, Recording
+from tmapr.artifacts.percepts import OWN, Marks, Origin, Recording
 from tmapr.config import Settings, changed_since, settings_digest
 from tmapr.data.poses import track_direction
 from tmapr.exceptions import InputError, StateError
@@ -48,6 +48,8 @@ class Map:
     frame: CoordinateFrame
     digest: str
     origin: Origin = OWN
+    made_from: Mapping[str, Marks] = field(default_factory=dict)
+    """The traverses, by name; of an earlier version's map none."""
 
     def classifier(self) -> Classifier:
         """A fresh A₀."""
@@ -61,8 +63,10 @@ class Map:
             "frame": asdict(self.frame),
             "references": len(self.memory),
             "perception": asdict(self.origin),
+            "made_from": {name: asdict(marks) for name, marks in self.made_from.items()},
         }
         header = Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), notes)
+        path = path.resolve()  # the state that belongs to it lies where the map does, not where a link to it is
         save_arrays(path, header, _contents(self), retiring=path.with_name("state.npz"))
 
     @classmethod
@@ -87,6 +91,7 @@ class Map:
             CoordinateFrame.from_notes(header.notes["frame"]),
             header.notes["digest"],
             Origin.from_notes(header.notes.get("perception", {})),
+            Marks.from_notes(header.notes.get("made_from")),
         )
 
 
@@ -112,7 +117,8 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     # The lessons of the mapping are nobody's: a map has no ledger.
     initial = {name: array for name, array in classifier.arrays().items() if not name.startswith("ledger.")}
     fitted = classifier.projection_arrays()
-    made = Map(memory, fitted, initial, system.places, references[0].frame, "", references[0].origin)
+    marks = {reference.sequence: reference.marks for reference in references}
+    made = Map(memory, fitted, initial, system.places, references[0].frame, "", references[0].origin, marks)
     return replace(made, digest=digest(_contents(made)))
 
 

@@ -1,11 +1,11 @@
 """From image files in the folder layout to estimates, with the shipped network and without torch."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -14,10 +14,9 @@ import pytest
 from commandline import command
 from tmapr.artifacts.images import write_png
 from tmapr.artifacts.percepts import Origin, Recording
-from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.artifacts.run import file_digest
 from tmapr.artifacts.trajectory import load_estimates
 from tmapr.exceptions import InputError
-from tmapr.perception.image import Image
 from tmapr.perception.settings import DEFAULT_WEIGHTS, SHIPPED_HEAD, Perception
 from tmapr.types import Fault, Odometry, Reason
 
@@ -213,28 +212,40 @@ def test_frames_given_one_by_one_are_localized_as_by_the_run(home):
 CLIP = "perception.image.clip_limit = 2.0 (now 3.0)"
 
 
-@pytest.mark.parametrize(("verb", "file"), [("map", "percepts/noon.npz"), ("run", "map.npz")])
-def test_other_preprocessing_is_refused_with_the_key_that_differs(verb, file, home, capsys):
+@pytest.mark.parametrize("verb", ["map", "run"])
+def test_other_preprocessing_is_refused_with_the_key_that_differs_where_the_images_are_not(verb, home, capsys):
+    shutil.rmtree(home / "data")
     said = refusal(capsys, verb, "walk.toml", "--set", "perception.image.clip_limit=3.0")
-    assert f"runs/walk/{file}: was made with {CLIP}" in said
+    assert f"runs/walk/percepts/noon.npz: was made with {CLIP}" in said
 
 
-def test_test_percepts_of_other_preprocessing_are_refused_too(home, capsys):
-    path = home / "runs/walk/percepts/night.npz"
-    replace(Recording.load(path), origin=Perception(image=Image(preset="ms2")).origin).save(path)
-    said = refusal(capsys, "run", "walk.toml")
-    assert "percepts/night.npz: was made with perception.image.preset = ms2 (now raw); perception.image.bilat" in said
+def test_other_preprocessing_is_that_of_a_fresh_folder_and_is_told_with_the_key_that_differs(home, capsys):
+    other = ("--set", "perception.image.clip_limit=3.0")
+    assert command("run", "walk.toml", *other) == 0
+    told = capsys.readouterr().err.splitlines()
+    encoded = f"its percepts were made with {CLIP}; all images are encoded again"
+    mapped = "runs/walk/map.npz: what it was made from, noon, has changed since; mapped again"
+    assert told == [f"noon: {encoded}", mapped, f"night: {encoded}"]
+    assert command("map", "walk.toml", *other, "--quiet", "--run", "fresh") == 0
+    assert command("run", "walk.toml", *other, "--quiet", "--run", "fresh") == 0
+    for file in ("percepts/night.npz", "map.npz", "estimates/night.csv"):
+        assert file_digest(home / "runs/walk" / file) == file_digest(home / "fresh" / file)
 
 
-def test_a_map_of_other_preprocessing_is_refused(home, capsys):
-    other = Perception(image=Image(clip_limit=3.0))
-    noon = Recording.load(home / "runs/walk/percepts/noon.npz")
-    replace(noon, origin=other.origin).save(RunFolder(home / "other").percepts("noon"))
-    mapped = ("map", "walk.toml", "--run", "other", "--set", "perception.image.clip_limit=3.0")
-    assert command(*mapped, "--quiet") == 0
-    shutil.copy(home / "other/map.npz", home / "runs/walk/map.npz")
-    said = refusal(capsys, "run", "walk.toml")
-    assert "runs/walk/map.npz: was made with perception.image.clip_limit = 3.0 (now 2.0)" in said
+def test_content_is_compared_and_all_is_made_anew_on_request(home, capsys):
+    image = home / "data/night/images/20.png"
+    before, known = file_digest(home / "runs/walk/percepts/night.npz"), image.stat()
+    image.write_bytes(bytes(known.st_size))
+    os.utime(image, ns=(known.st_atime_ns, known.st_mtime_ns))
+    told = []
+    for option in ("--quiet", "--verify", "--force"):
+        assert command("run", "walk.toml", option) == 0
+        told.append((capsys.readouterr().err, file_digest(home / "runs/walk/percepts/night.npz") == before))
+    assert told == [
+        ("", True),
+        ("night: 1 of 30 images changed; 2 of 30 images are encoded again\n", False),
+        ("", False),
+    ]
 
 
 def test_a_loaded_map_of_other_preprocessing_is_refused(home):

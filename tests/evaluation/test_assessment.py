@@ -348,6 +348,7 @@ def test_a_sequence_that_is_not_the_same_is_left_out_with_a_line(folder, copy, w
         for percept in recording.percepts:
             text = text.replace(f"\n{percept.stamp - 1},", f"\n{percept.stamp},")
         copy.estimates("night").write_text(text)
+        restated(copy, made_from=None)
     if what == "coordinates":
         recording = replace(recording, frame=CoordinateFrame("utm", "52N", (1.0, 2.0)))
     if what == "true positions":

@@ -326,6 +326,15 @@ def test_a_stream_gives_what_one_frame_at_a_time_gives(batch, rng):
     assert_same(list(perceiver().stream(iter(given), batch)), [perceiver()(frame) for frame in given])
 
 
+def test_with_full_batches_a_frame_alone_is_bit_for_bit_what_it_is_among_others(rng):
+    network, card = assemble(Perception())
+    full = Perceiver(card, Image(), TorchEngine(network, "cpu")).with_full_batches()
+    given = frames([counts(rng) for _ in range(9)])
+    together = [percept.descriptor for percept in full.stream(given)]
+    alone = [next(full.stream([frame])).descriptor for frame in given]
+    np.testing.assert_array_equal(together, alone)
+
+
 def test_a_stream_of_nothing_is_empty():
     assert list(perceiver().stream([])) == []
 

@@ -1,5 +1,6 @@
 """What networks are given against the perceiver's own, made once; and the training that is planned from it."""
 
+import os
 import shutil
 
 import numpy as np
@@ -201,14 +202,56 @@ def test_versions_do_not_depend_on_what_was_encoded_before(experiment, tmp_path)
     np.testing.assert_array_equal(first.take(np.arange(len(first))), second.take(np.arange(len(second))))
 
 
+def blacken(image):
+    """Other content, with the size and the time stamp of the old."""
+    known = image.stat()
+    image.write_bytes(bytes(known.st_size))
+    os.utime(image, ns=(known.st_atime_ns, known.st_mtime_ns))
+
+
 def test_examples_are_not_made_twice(experiment, tmp_path):
     made = examples(experiment, tmp_path)
     for image in (tmp_path / "data/noon").glob("*.png"):
-        image.write_bytes(b"gone")
+        blacken(image)
     again = examples(experiment, tmp_path)
     np.testing.assert_array_equal(take_rows(again), take_rows(made))
     np.testing.assert_array_equal(again.headings, made.headings)
     assert again.numbers.tolist() == made.numbers.tolist()
+
+
+def test_a_changed_image_is_seen_by_its_time_stamp_or_when_all_content_is_read(experiment, tmp_path):
+    before = take_rows(examples(experiment, tmp_path))
+    write_frame(
+        tmp_path / "data/noon/04.png", (3000 + 300 * np.random.default_rng(8).normal(size=(48, 64))).astype("u2")
+    )
+    source = data_for(experiment, tmp_path)
+    changed = take_rows(source.load_varied_examples("noon")) != before
+    assert np.flatnonzero(changed.any(axis=(1, 2))).tolist() == [3]  # frame 4: frame 3 has no position
+    assert source.remarks == [f"{tmp_path}/cache/tokens/noon: 1 of 12 images changed; made again"]
+    blacken(tmp_path / "data/noon/04.png")
+    verifying = TrainingData(experiment, "apr", RunFolder(tmp_path), trust="content")
+    assert 4 not in verifying.load_varied_examples("noon").numbers
+
+
+def test_corrected_positions_are_those_of_the_examples_and_nothing_is_encoded_for_them(experiment, tmp_path):
+    before = examples(experiment, tmp_path)
+    table = tmp_path / "data/noon/frames.csv"
+    table.write_text(table.read_text().replace(",5.0,", ",17.0,"))
+    for image in (tmp_path / "data/noon").glob("*.png"):
+        blacken(image)
+    source = data_for(experiment, tmp_path)
+    after = source.load_varied_examples("noon")
+    np.testing.assert_array_equal(after.positions, before.positions + np.array([0, 12.0]))
+    np.testing.assert_array_equal(take_rows(after), take_rows(before))
+    assert source.remarks == [f"{tmp_path}/cache/tokens/noon: positions changed; taken from the recording"]
+    assert data_for(experiment, tmp_path).load_varied_examples("noon").positions.tolist() == after.positions.tolist()
+
+
+def test_a_frame_that_gets_a_position_is_encoded(experiment, tmp_path):
+    examples(experiment, tmp_path)
+    table = tmp_path / "data/noon/frames.csv"
+    table.write_text(table.read_text().replace(",,,0.3", ",6.0,5.0,0.3"))
+    assert 3 in examples(experiment, tmp_path).numbers
 
 
 @pytest.mark.parametrize(

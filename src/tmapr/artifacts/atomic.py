@@ -1,5 +1,6 @@
 """Replace a file so that a reader, or a kill at any moment, sees the old content or the new, never a mixture."""
 
+import errno
 import os
 import tempfile
 import time
@@ -8,6 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from tmapr.exceptions import InputError
+
+PARTIAL = ".partial"
+"""How the names of files that are being written end."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ABANDONED_AFTER = 3600.0
 
 
@@ -15,12 +22,13 @@ _ABANDONED_AFTER = 3600.0
 def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path`; on success flush it to disk and rename it over `path`.
 
-    `retiring` is a file that makes no sense beside the new content. It goes just before the rename: a failure while
-    writing loses nothing, and the two are never seen together.
+    A link stays one: what it leads to is replaced. `retiring` is a file that makes no sense beside the new content. It
+    goes just before the rename: a failure while writing loses nothing, and the two are never seen together.
     """
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PARTIAL, dir=path.parent)
     partial = Path(name)
     try:
         with naming(path), os.fdopen(descriptor, "wb") as stream:
@@ -31,15 +39,21 @@ def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
         if retiring:
             retiring.unlink(missing_ok=True)
         partial.replace(path)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise InputError(f"{path}: cannot be written, the disk is full; make room and try again") from None
         raise
-    # The rename itself must reach the disk too, or a power cut could bring the old name back.
-    folder = os.open(path.parent, os.O_RDONLY)
+    flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """A rename itself must reach the disk too, or a power cut could bring the old name back."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 @contextmanager
@@ -61,7 +75,7 @@ def write_text(path: Path, text: str) -> None:
 
 def _sweep(path: Path) -> None:
     """Remove what killed writers left; a young one may belong to a writer that still lives."""
-    for partial in path.parent.glob(f".{path.name}.*.partial"):
+    for partial in path.parent.glob(f".{path.name}.*{PARTIAL}"):
         with suppress(FileNotFoundError):  # another writer may sweep too
             if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER:
                 partial.unlink()

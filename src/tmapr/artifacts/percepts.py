@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float32, Int
 
-from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
+from tmapr.artifacts.arrays import Header, digest, load_arrays, save_arrays
+from tmapr.artifacts.sources import Sources
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame, Fault, Odometry, Percept
 
-KIND, VERSION = "percepts", 2
+KIND, VERSION = "percepts", 3
 _SHORTEST = 1e-6
 _LOCAL = CoordinateFrame()
 
@@ -46,10 +47,26 @@ OWN = Origin()
 
 
 @dataclass(frozen=True, slots=True)
+class Marks:
+    """Digests that name a recording: what is said of its images, and the truth beside them."""
+
+    percepts: str
+    truth: str
+
+    @classmethod
+    def from_notes(cls, notes: object) -> "Mapping[str, Marks]":
+        """The marks by name that a file's notes tell, if they do."""
+        given = notes if isinstance(notes, dict) else {}
+        told = {name: marks for name, marks in given.items() if isinstance(marks, dict)}
+        return {name: cls(str(marks.get("percepts")), str(marks.get("truth"))) for name, marks in told.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class Recording:
     """A sequence of percepts; `known` says where a true position was recorded.
 
     `headings` are those recorded beside the positions, NaN where there is none; None where there is none at all.
+    `sources` are what its images were made from; None of a program's own, and of earlier versions.
     """
 
     sequence: str
@@ -59,6 +76,7 @@ class Recording:
     frame: CoordinateFrame = _LOCAL
     origin: Origin = OWN
     headings: Float[np.ndarray, " frames"] | None = None
+    sources: Sources | None = None
 
     def __len__(self) -> int:
         return len(self.percepts)
@@ -102,12 +120,31 @@ class Recording:
         pairs = zip(self.percepts, told, strict=True)
         return replace(self, percepts=tuple(replace(percept, motion=moved) for percept, moved in pairs))
 
-    def save(self, path: Path) -> None:
-        """Write the cache; descriptors become float32."""
+    @property
+    def marks(self) -> Marks:
+        """Names what is said of the images, and what is known beside them."""
+        arrays = self._arrays(None)
+        known = {"truth", "truth_headings"}
+        seen = digest({name: array for name, array in arrays.items() if name not in known})
+        frame = {"frame": np.array(json.dumps(asdict(self.frame)))}
+        return Marks(percepts=seen, truth=digest({name: arrays[name] for name in known} | frame))
+
+    def save(self, path: Path, descriptors: Float32[np.ndarray, "frames dim"] | None = None) -> None:
+        """Write the cache; descriptors become float32, unless they are known as another file has them, bit for bit."""
+        notes = {"sequence": self.sequence, "frame": asdict(self.frame), "perception": asdict(self.origin)}
+        arrays = self._arrays(descriptors)
+        if self.sources is not None:
+            arrays |= self.sources.arrays()
+            notes["whole"] = self.sources.whole
+        save_arrays(path, Header(KIND, VERSION, self.origin.digest, notes), arrays)
+
+    def _arrays(self, descriptors: Float32[np.ndarray, "frames dim"] | None) -> dict[str, np.ndarray]:
         nothing = np.full(2, np.nan)
-        arrays = {
+        if descriptors is None:
+            descriptors = np.array([percept.descriptor for percept in self.percepts], dtype=np.float32)
+        return {
             "stamps": self.stamps,
-            "descriptors": np.array([percept.descriptor for percept in self.percepts], dtype=np.float32),
+            "descriptors": descriptors,
             "positions": np.array([nothing if p.position is None else p.position for p in self.percepts]),
             "headings": np.array([np.nan if p.heading is None else p.heading for p in self.percepts]),
             "faults": np.array([p.fault.value if p.fault else "" for p in self.percepts]),
@@ -115,8 +152,6 @@ class Recording:
             "motion": np.array([nothing if p.motion is None else p.motion.numbers for p in self.percepts]),
             "truth_headings": _fill_absent(self.headings, (len(self),)),
         }
-        notes = {"sequence": self.sequence, "frame": asdict(self.frame), "perception": asdict(self.origin)}
-        save_arrays(path, Header(KIND, VERSION, self.origin.digest, notes), arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> "Recording":
@@ -132,7 +167,11 @@ class Recording:
         _check(str(path), arrays)
         sequence = str(header.notes.get("sequence", path.stem))
         recording = _assemble(sequence, arrays, CoordinateFrame.from_notes(header.notes.get("frame", {})))
-        return replace(recording, origin=Origin.from_notes(header.notes.get("perception", {})))
+        origin = Origin.from_notes(header.notes.get("perception", {}))
+        sources = Sources.from_arrays(arrays, str(header.notes.get("whole", "")))
+        if sources is not None and len(sources) != len(recording):
+            raise InputError(f"{path}: has {len(sources)} sources for {len(recording)} frames; make it again")
+        return replace(recording, origin=origin, sources=sources)
 
 
 # Name, kinds of number or text, axes beside the frames.

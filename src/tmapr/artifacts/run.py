@@ -11,37 +11,48 @@ from tmapr.exceptions import InputError
 HEAD = "head.safetensors"
 """A pose head in the folder of its epoch, apr/000012."""
 
+RESULTS = ("experiment.toml", "map.npz", "state.npz", "provenance.json", "errors.json")
+"""What belongs together, with what is in estimates/ and percepts/."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Paths of one run. In file names the `/` of a sequence's name becomes `__`."""
+    """Paths of one run. In file names the `/` of a sequence's name becomes `__`.
+
+    `results` is where results lie that are not published yet, as `tmapr.artifacts.results` has it.
+    """
 
     path: Path
+    results: Path | None = None
+
+    @property
+    def _results(self) -> Path:
+        return self.results or self.path
 
     @property
     def experiment(self) -> Path:
         """The settings, complete."""
-        return self.path / "experiment.toml"
+        return self._results / "experiment.toml"
 
     @property
     def map(self) -> Path:
         """M₀ and A₀."""
-        return self.path / "map.npz"
+        return self._results / "map.npz"
 
     @property
     def state(self) -> Path:
         """A_t, the belief and the gates' memory."""
-        return self.path / "state.npz"
+        return self._results / "state.npz"
 
     @property
     def errors(self) -> Path:
         """What `evaluate` found."""
-        return self.path / "errors.json"
+        return self._results / "errors.json"
 
     @property
     def provenance(self) -> Path:
         """How the estimates came about."""
-        return self.path / "provenance.json"
+        return self._results / "provenance.json"
 
     @property
     def apr(self) -> Path:
@@ -99,7 +110,7 @@ class RunFolder:
     @property
     def percepts_folder(self) -> Path:
         """The percept caches."""
-        return self.path / "percepts"
+        return self._results / "percepts"
 
     def percepts(self, sequence: str) -> Path:
         """A sequence's percept cache."""
@@ -107,15 +118,15 @@ class RunFolder:
 
     def estimates(self, sequence: str) -> Path:
         """A sequence's estimates as a table."""
-        return self.path / "estimates" / f"{_file_name(sequence)}.csv"
+        return self._results / "estimates" / f"{_file_name(sequence)}.csv"
 
     def beliefs(self, sequence: str) -> Path:
         """What the route filter believed after each frame of a sequence."""
-        return self.path / "estimates" / f"{_file_name(sequence)}.belief.npz"
+        return self._results / "estimates" / f"{_file_name(sequence)}.belief.npz"
 
     def trajectory(self, sequence: str) -> Path:
         """A sequence's estimates for evo."""
-        return self.path / "estimates" / f"{_file_name(sequence)}.tum"
+        return self._results / "estimates" / f"{_file_name(sequence)}.tum"
 
 
 def is_trained_head(path: Path) -> bool:

@@ -8,9 +8,12 @@ import typer
 from tmapr.cli.options import (
     Device,
     ExperimentFile,
+    Force,
     Overrides,
     Quiet,
     RunOption,
+    Verify,
+    choose_trust,
     make_encoding,
     make_teller,
     open_experiment,
@@ -25,18 +28,22 @@ def ablate(
     device: Device = "auto",
     overrides: Overrides = None,
     run: RunOption = None,
+    verify: Verify = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Run every row of the paper's ablations from the percept cache and write ablation.json.
 
     Interrupted, the same command goes on where it stopped. Each row is a run folder in ablate/.
     """
+    from tmapr.artifacts.lock import writing
     from tmapr.studies.ablation import run_rows
     from tmapr.studies.ablation_summary import summarize_ablation
 
     settings, folder = open_experiment(experiment, overrides or [], run)
-    encoding = make_encoding(settings, folder, device, quiet)
-    jobs = run_rows(settings, folder, encoding, workers or os.cpu_count() or 1, make_teller(quiet))
-    summarize_ablation(settings, folder, jobs).save(folder.ablation_json)
+    encoding = make_encoding(settings, folder, device, quiet, choose_trust(verify, force))
+    with writing(folder.path):
+        jobs = run_rows(settings, folder, encoding, workers or os.cpu_count() or 1, make_teller(quiet))
+        summarize_ablation(settings, folder, jobs).save(folder.ablation_json)
     if not quiet:
         typer.echo(f"{folder.ablation_json}: now: tmapr report {folder.path} --table loops, or --table system")

@@ -8,9 +8,12 @@ import typer
 from tmapr.cli.options import (
     Device,
     ExperimentFile,
+    Force,
     Overrides,
     Quiet,
     RunOption,
+    Verify,
+    choose_trust,
     make_encoding,
     make_teller,
     make_watch,
@@ -29,6 +32,8 @@ def calibrate(
     device: Device = "auto",
     overrides: Overrides = None,
     run: RunOption = None,
+    verify: Verify = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Choose score weights, λ and noise on the validation sequences; the test is not read.
@@ -42,6 +47,7 @@ def calibrate(
     include = ["calibrated.toml"]
     """
     from tmapr.artifacts.atomic import write_text
+    from tmapr.artifacts.lock import writing
     from tmapr.exceptions import InputError
     from tmapr.studies.calibration import CalibrationData
     from tmapr.studies.calibration import calibrate as search
@@ -52,15 +58,17 @@ def calibrate(
         raise InputError("data.reference and data.validation: a calibration needs both; name the sequences")
     if {*data.references, *data.adapt} & set(data.validation):
         raise InputError("data.validation: must be of other sequences than data.reference and data.adapt")
-    encoding = make_encoding(settings, folder, device, quiet)
-    recordings = CalibrationData(
-        tuple(encoding.recording(name) for name in data.references),
-        tuple(encoding.recording(name) for name in data.adapt),
-        tuple(encoding.recording(name) for name in data.validation),
-    )
-    found = search(settings.system, recordings, make_watch("calibrating", quiet), make_teller(quiet))
+    encoding = make_encoding(settings, folder, device, quiet, choose_trust(verify, force))
     out = out or folder.path / "calibrated.toml"
-    write_text(out, describe_calibration(settings, found))
+    with writing(folder.path):
+        recordings = CalibrationData(
+            tuple(encoding.recording(name) for name in data.references),
+            tuple(encoding.recording(name) for name in data.adapt),
+            tuple(encoding.recording(name) for name in data.validation),
+        )
+        encoding.publish()
+        found = search(settings.system, recordings, make_watch("calibrating", quiet), make_teller(quiet))
+        write_text(out, describe_calibration(settings, found))
     if not quiet:
         typer.echo(f"validation {', '.join(data.validation)}, before: {_format_score(found.before)}")
         typer.echo(f"validation {', '.join(data.validation)}, after:  {_format_score(found.after)}")

@@ -31,6 +31,7 @@ def compare(  # noqa: PLR0913 (each an option)
 
     Interrupted, the same command goes on where it stopped. What everyone said lies in compare/ of the run folder.
     """
+    from tmapr.artifacts.lock import writing
     from tmapr.reports.tables.comparison import describe_methods, tabulate_methods
 
     with needs("train"):
@@ -43,7 +44,8 @@ def compare(  # noqa: PLR0913 (each an option)
     opened = [locate_experiment(path, overrides or [], None) for path in experiments]
     for settings, folder in opened:
         contest = Contest(settings, folder, choose_device(device), make_watch(settings.name, quiet), make_teller(quiet))
-        compared = contest.hold(entries, seeds, baseline_seeds)
+        with writing(folder.path):
+            compared = contest.hold(entries, seeds, baseline_seeds)
         results |= {f"{settings.name} · {name}": rows for name, rows in compared.test.items()}
     if form == "text":
         # A terminal is too narrow for several sequences side by side.

@@ -9,7 +9,9 @@ from tmapr.cli.options import Quiet, make_watch
 
 if TYPE_CHECKING:
     from tmapr.artifacts.documents.runs import Errors
+    from tmapr.artifacts.run import RunFolder
     from tmapr.reports.tables.table import Table
+    from tmapr.running.finished import FinishedRun
 
 
 def evaluate(
@@ -21,23 +23,36 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Compare a run with the recorded truth: write errors.json and print its tables."""
+    from tmapr.artifacts.lock import writing
     from tmapr.artifacts.run import RunFolder
-    from tmapr.running.evaluating import evaluate_run
-    from tmapr.running.finished import FinishedRun
-    from tmapr.studies.pairing import compare_runs
+    from tmapr.running.evaluating import evaluate_run, save_errors
+    from tmapr.running.finished import FinishedRun, require_run
 
-    finished = FinishedRun.load(RunFolder(run))
-    other = FinishedRun.load(RunFolder(against)) if against else None
-    pairings = compare_runs(finished, other) if other else []
-    errors = evaluate_run(finished, align, make_watch("ranking", quiet))
-    errors.save(finished.folder.errors)
+    folder = RunFolder(run)
+    require_run(folder)
+    with writing(folder.path):
+        finished = FinishedRun.load(folder)
+        pairs = _compare(finished, RunFolder(against)) if against else None
+        errors = evaluate_run(finished, align, make_watch("ranking", quiet))
+        save_errors(errors, folder)
     if quiet:
         return
     print_errors(errors)
-    if other:
-        from tmapr.reports.tables.comparison import tabulate_pairings
+    if pairs:
+        _print(pairs)
 
-        _print(tabulate_pairings(pairings, [(str(each.folder.path), each.provenance) for each in (finished, other)]))
+
+def _compare(run: "FinishedRun", other: "RunFolder") -> "Table":
+    from tmapr.artifacts.results import read_whole
+    from tmapr.reports.tables.comparison import tabulate_pairings
+    from tmapr.running.finished import FinishedRun
+    from tmapr.studies.pairing import compare_runs
+
+    def compare() -> "Table":
+        both = run, FinishedRun.load(other)
+        return tabulate_pairings(compare_runs(*both), [(str(each.folder.path), each.provenance) for each in both])
+
+    return read_whole(other, compare)
 
 
 def print_errors(errors: "Errors") -> None:

@@ -7,19 +7,23 @@ Fixes that have stamps of their own are interpolated instead.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmapr.cli.options import Quiet, make_watch
+from tmapr.cli.options import Quiet, make_teller, make_watch
 
 if TYPE_CHECKING:
     from tmapr.data.sequence import Sequence
     from tmapr.data.trajectory import TextTable
     from tmapr.types import Frame
+
+_MARK = ".importing"
+"""In a folder while it is imported to."""
 
 STAMPS = "CSV or text with each image's stamp: seconds, integer nanoseconds or ISO-8601"
 GPS = "CSV with the columns lon,lat and perhaps stamp, or a JSON list of such pairs"
@@ -47,11 +51,37 @@ def import_recording(
         sequence = _set_stamps(sequence, stamps)
     if gps is not None:
         sequence = _set_positions(sequence, gps)
-    write_folder(out, sequence[::stride], make_watch("importing", quiet))
+    with _claim(out, make_teller(quiet)):
+        write_folder(out, sequence[::stride], make_watch("importing", quiet))
     # What was written, not the source once more: a pass over a bag takes as long as the import.
     written = read_folder(out.resolve().parent, out.resolve().name)
     if not quiet:
         typer.echo(f"{out}: {_summarize(written)}")
+
+
+@contextmanager
+def _claim(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
+    """Be the only import into a folder; what an interrupted one left there, as its mark says, is written anew."""
+    from tmapr.artifacts.lock import writing
+
+    left = (out / _MARK).exists()
+    if not left and out.exists() and (not out.is_dir() or any(out.glob("[!.]*"))):
+        yield  # in use: the writer refuses it, and no mark of ours is left there
+        return
+    with writing(out, "name another folder", _MARK):
+        if left:
+            _remove_images(out, tell)
+        yield
+        (out / _MARK).unlink()
+
+
+def _remove_images(out: Path, tell: Callable[[str], None]) -> None:
+    images = [path for path in out.glob("images/*.png") if path.stem.isdecimal()]
+    tell(f"{out}: an interrupted import left {len(images)} images; it begins anew")
+    for path in (*out.glob("frames.csv"), *out.glob(".frames.csv.*.partial"), *images):
+        path.unlink()
+    with suppress(OSError):  # not there, or somebody put more into it, which the writer refuses
+        (out / "images").rmdir()
 
 
 def _set_stamps(sequence: "Sequence", file: Path) -> "Sequence":

@@ -5,9 +5,12 @@ import typer
 from tmapr.cli.options import (
     Device,
     ExperimentFile,
+    Force,
     Overrides,
     Quiet,
     RunOption,
+    Verify,
+    choose_trust,
     make_encoding,
     make_watch,
     open_experiment,
@@ -19,6 +22,8 @@ def map_reference(
     device: Device = "auto",
     overrides: Overrides = None,
     run: RunOption = None,
+    verify: Verify = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Map the reference traverses; their images are encoded first if their percepts are not there yet."""
@@ -26,7 +31,10 @@ def map_reference(
 
     settings, folder = open_experiment(experiment, overrides or [], run)
     environment = map_experiment(
-        settings, folder, make_watch("mapping", quiet), make_encoding(settings, folder, device, quiet)
+        settings,
+        folder,
+        make_watch("mapping", quiet),
+        make_encoding(settings, folder, device, quiet, choose_trust(verify, force)),
     )
     if not quiet:
         memory = environment.memory

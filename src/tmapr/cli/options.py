@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from tmapr.artifacts.run import RunFolder
+    from tmapr.artifacts.sources import Trust
     from tmapr.experiment import Experiment
     from tmapr.running.encoding import Encoding
     from tmapr.types import Watch
@@ -19,6 +20,8 @@ Overrides = Annotated[
 ]
 RunOption = Annotated[Path | None, typer.Option("--run", metavar="DIR", help="run folder (default: runs/NAME)")]
 Device = Annotated[str, typer.Option(metavar="NAME", help="where images are encoded: auto | cpu | cuda")]
+Verify = Annotated[bool, typer.Option("--verify", help="compare the content of all images with what is kept of them")]
+Force = Annotated[bool, typer.Option("--force", help="make anew what is kept of images, whether it changed or not")]
 TableFormat = Literal["text", "markdown", "latex", "json"]
 Quiet = Annotated[bool, typer.Option("--quiet", help="print nothing but errors")]
 
@@ -51,11 +54,19 @@ def needs(extra: str) -> Iterator[None]:
         raise InputError(f"this needs {error.name}; run: pip install 'tmapr[{extra}]'") from None
 
 
-def make_encoding(experiment: "Experiment", folder: "RunFolder", device: str, quiet: bool) -> "Encoding":
-    """The experiment's percepts, encoded with a progress bar where they are missing."""
+def choose_trust(verify: bool, force: bool) -> "Trust":
+    """What the two options say of caches."""
+    return "nothing" if force else "content" if verify else "stamps"
+
+
+def make_encoding(
+    experiment: "Experiment", folder: "RunFolder", device: str, quiet: bool, trust: "Trust" = "stamps"
+) -> "Encoding":
+    """The percepts, encoded with a progress bar where they are missing or have changed, as a line says."""
     from tmapr.running.encoding import Encoding
 
-    return Encoding(experiment, folder, device, make_watch("encoding", quiet))
+    watch, tell = make_watch("encoding", quiet), make_teller(quiet)
+    return Encoding(experiment, folder, device, watch, trust=trust, tell=tell)
 
 
 def make_teller(quiet: bool) -> Callable[[str], None]:

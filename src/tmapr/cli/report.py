@@ -26,18 +26,30 @@ def report(
     ] = None,
 ) -> None:
     """Show runs on one page, or compare them in a table; nothing else is written."""
-    from tmapr.artifacts.atomic import write_text
+    from tmapr.artifacts.lock import writing
+    from tmapr.artifacts.run import RunFolder
     from tmapr.reports.page.page import render_page
     from tmapr.reports.reported import ReportedRun
+    from tmapr.running.finished import require_run
 
     form = form or ("text" if table else "html")
     _refuse_contradictions(table, paper, form, out)
-    if form == "html":
-        text = render_page([ReportedRun.load(path) for path in runs])
+    if form != "html":
+        _deliver(_format_table(_make_table(runs, table, paper), form), out)
+        return
+    if out is not None:
+        _deliver(render_page([ReportedRun.load(path) for path in runs]), out)
+        return
+    require_run(RunFolder(runs[0]))
+    with writing(runs[0], "name another file with --out"):
         # A comparison never replaces the page of the run that happens to be named first.
-        out = out or runs[0] / "report" / ("index.html" if len(runs) == 1 else "comparison.html")
-    else:
-        text = _format_table(_make_table(runs, table, paper), form)
+        out = runs[0] / "report" / ("index.html" if len(runs) == 1 else "comparison.html")
+        _deliver(render_page([ReportedRun.load(path) for path in runs]), out)
+
+
+def _deliver(text: str, out: Path | None) -> None:
+    from tmapr.artifacts.atomic import write_text
+
     if out is None:
         typer.echo(text, nl=False)
         return

@@ -8,9 +8,12 @@ import typer
 from tmapr.cli.options import (
     Device,
     ExperimentFile,
+    Force,
     Overrides,
     Quiet,
     RunOption,
+    Verify,
+    choose_trust,
     make_encoding,
     make_watch,
     open_experiment,
@@ -19,7 +22,7 @@ from tmapr.cli.options import (
 _MOST = 0.8
 
 
-def run(
+def run(  # noqa: PLR0913 (each an option)
     experiment: ExperimentFile,
     learn: Annotated[Literal["off", "fused", "truth"] | None, typer.Option(help="learn on the test sequences")] = None,
     label_delay: Annotated[int | None, typer.Option(help="frames by which true labels are late")] = None,
@@ -29,6 +32,8 @@ def run(
     device: Device = "auto",
     overrides: Overrides = None,
     run: RunOption = None,
+    verify: Verify = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Localize the test sequences, after adapting to the labelled ones; percepts that are missing are encoded first."""
@@ -37,7 +42,12 @@ def run(
     chosen = {"labels.mode": learn, "labels.delay": label_delay, "align_apr": align_apr}
     options = [f"{key}={value}" for key, value in chosen.items() if value is not None]
     settings, folder = open_experiment(experiment, [*(overrides or []), *options], run)
-    run_experiment(settings, folder, make_watch("localizing", quiet), make_encoding(settings, folder, device, quiet))
+    run_experiment(
+        settings,
+        folder,
+        make_watch("localizing", quiet),
+        make_encoding(settings, folder, device, quiet, choose_trust(verify, force)),
+    )
     if not quiet:
         for name in settings.data.test:
             typer.echo(_summary(folder.estimates(name), settings.system.tracking.gates.min_similarity))

@@ -3,15 +3,27 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from tmapr.cli.options import ExperimentFile, Overrides, Quiet, RunOption, locate_experiment, make_watch, needs
+from tmapr.cli.options import (
+    ExperimentFile,
+    Force,
+    Overrides,
+    Quiet,
+    RunOption,
+    Verify,
+    choose_trust,
+    locate_experiment,
+    make_watch,
+    needs,
+)
 
 if TYPE_CHECKING:
     from tmapr.artifacts.run import RunFolder
+    from tmapr.artifacts.sources import Trust
     from tmapr.experiment import Experiment
     from tmapr.training.checkpoints import Checkpoints, Epoch, Epochs
     from tmapr.training.distributed import Worker
@@ -30,6 +42,8 @@ def train(
     device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="where to encode and train")] = "auto",
     overrides: Overrides = None,
     run: RunOption = None,
+    verify: Verify = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a network on data.train; if interrupted, the same command goes on from the last complete epoch.
@@ -37,6 +51,8 @@ def train(
     On several GPUs, or as several processes: torchrun --nproc-per-node N -m tmapr train EXPERIMENT (which takes --run
     for an option of its own: name the run folder by the experiment's name).
     """
+    from tmapr.artifacts.lock import writing
+
     settings, folder = locate_experiment(experiment, overrides or [], run)
     with needs("train"):
         from tmapr.perception.network import choose_device
@@ -44,12 +60,18 @@ def train(
         from tmapr.training.distributed import join_workers
         from tmapr.training.plan import prepare_for_training
     if model == "descriptor":
-        for news in train_descriptor(settings, folder, choose_device(device), make_watch("encoding", quiet)):
-            _tell(news.message, quiet)
+        with writing(folder.path):
+            for news in train_descriptor(settings, folder, choose_device(device), make_watch("encoding", quiet)):
+                _tell(news.message, quiet)
         return
     settings = prepare_for_training(settings)
-    with join_workers(choose_device(device)) as (worker, chosen):
-        _train(settings, folder, model, chosen, quiet or not worker.leads, worker)
+    with (
+        join_workers(choose_device(device)) as (worker, chosen),
+        writing(folder.path) if worker.leads else nullcontext(),
+    ):
+        # The others find what the first has made, and made it once.
+        trust = choose_trust(verify, force) if worker.leads else "stamps"
+        _train(settings, folder, model, chosen, quiet or not worker.leads, worker, trust)
     if worker.size > 1:
         # Without Python's own farewell: now and then a thread of torch's wants the interpreter after it is gone, and
         # aborts a process that has done all its work.
@@ -57,7 +79,15 @@ def train(
         os._exit(0)
 
 
-def _train(settings: "Experiment", folder: "RunFolder", model: str, device: str, quiet: bool, worker: "Worker") -> None:
+def _train(
+    settings: "Experiment",
+    folder: "RunFolder",
+    model: str,
+    device: str,
+    quiet: bool,
+    worker: "Worker",
+    trust: "Trust",
+) -> None:
     from tmapr.artifacts.atomic import write_text
     from tmapr.reports.figures.learning_curve import draw_learning_curve
     from tmapr.training.checkpoints import Checkpoints, finished
@@ -70,7 +100,7 @@ def _train(settings: "Experiment", folder: "RunFolder", model: str, device: str,
         _tell(f"already trained: {_describe_best(done, checkpoints)}", quiet)
         return
     with worker.leading():
-        data = TrainingData(settings, model, folder, device, make_watch("encoding", quiet))
+        data = TrainingData(settings, model, folder, device, make_watch("encoding", quiet), trust)
         plan = plan_training(settings, model, data)
     _tell("\n".join([*plan.remarks, _describe_budget(plan, len(done))]), quiet)
     with _show_progress(plan, len(done), quiet) as progress:
@@ -114,7 +144,7 @@ def _list_older(folder: "RunFolder", model: str) -> str:
     if model != "apr":
         return ""
     older = [str(path) for path in (folder.map, folder.percepts("any").parent) if path.exists()]
-    return f"; {' and '.join(older)} may be older: `tmapr map` and `run` say so, then remove them" if older else ""
+    return f"; {' and '.join(older)} may be older: `tmapr map` makes them again" if older else ""
 
 
 class _Progress(NamedTuple):

@@ -6,7 +6,7 @@ its image for as long as the frame itself is held: a pass takes the memory of th
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import isnan, remainder, tau
@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field
 
+from tmapr.artifacts.sources import digest_content
 from tmapr.config import Settings
 from tmapr.data.coordinates import LOCAL, describe, from_degrees, tangent_plane
 from tmapr.data.messages import (
@@ -65,6 +66,7 @@ def read_bag(path: Path, name: str, frame: CoordinateFrame | None = None, topics
     GPS fixes are placed in `frame`, else around the first of them, and headed along their track. It has a speed and a
     yaw rate in the same way. A message without a stamp in its header was taken when it was recorded.
     """
+    whole = _name_whole(path, topics)
     bag = Bag(path)
     recorded = bag.topics()
     images = _choose(path, recorded, IMAGES, topics.image, "image")
@@ -75,7 +77,16 @@ def read_bag(path: Path, name: str, frame: CoordinateFrame | None = None, topics
     if topics.position != "" and (positions := _choose(path, recorded, (*POSES, FIX), topics.position, "position")):
         poses, placed = (_read_fixes if positions.kind == FIX else _read_poses)(bag, positions, frame)
     track, motion = _Interpolation.along(poses), _read_motion(bag, recorded, topics)
-    return Sequence(name, placed, images.count, partial(_play, bag, name, images, track, motion))
+    return Sequence(name, placed, images.count, partial(_play, bag, name, images, track, motion), whole)
+
+
+def _name_whole(path: Path, topics: Topics) -> str:
+    """The bag's files with their sizes and time stamps, and what is read of them, as one digest."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    with suppress(OSError):  # reading it says what is wrong
+        states = [f"{file.name} {(found := file.stat()).st_size} {found.st_mtime_ns}" for file in files]
+        return digest_content("\n".join([*states, topics.model_dump_json()]).encode(errors="surrogateescape"))
+    return ""
 
 
 def _choose(

@@ -64,7 +64,7 @@ def write_folder(directory: Path, sequence: Sequence, watch: Watch = iter) -> No
     Positions in a tangent plane are written as longitude and latitude and those in UTM with their zone, so that two
     sequences still share a frame when they are read; all others are x and y.
     """
-    if os.path.lexists(directory) and scan(directory):
+    if os.path.lexists(directory) and any(not entry.name.startswith(".") for entry in scan(directory)):
         raise InputError(f"{directory}: is not empty; name a new folder, or remove what an earlier attempt left")
     if not len(sequence):
         raise InputError(f"{sequence.name}: holds no frame")

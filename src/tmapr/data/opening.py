@@ -25,6 +25,14 @@ def open_sequence(
     return _READERS[layout](root, name, frame)
 
 
+def is_there(layout: Layout, root: Path, name: str) -> bool:
+    """Whether the sequence's files are on this machine, right or wrong."""
+    if layout == "bag":
+        return _find_bag(root / name).exists()
+    drive = name.partition("/")[0]
+    return {"folder": root / name, "ms2": root / "sync_data" / drive, "sthereo": root / drive}[layout].exists()
+
+
 def open_path(path: Path, topics: Topics = GUESSED) -> Sequence:
     """The sequence in a folder or a bag, whichever layout it has; of a stereo data set, that of the left camera."""
     named = path if path.name not in ("", "..") else path.resolve()

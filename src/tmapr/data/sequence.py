@@ -21,12 +21,16 @@ from tmapr.types import CoordinateFrame, Frame, Odometry
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One traverse: `start` begins a pass over its frames; `frame` says what its positions are relative to."""
+    """One traverse: `start` begins a pass over its frames; `frame` says what its positions are relative to.
+
+    `whole` names the content of a recording whose images are no files: while it stays, nothing of it has changed.
+    """
 
     name: str
     frame: CoordinateFrame
     count: int
     start: Callable[[], Iterator[Frame]]
+    whole: str = ""
 
     def __len__(self) -> int:
         return self.count

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from tmapr.artifacts.documents.latency import Latency, Precision, UpdateLatency
+from tmapr.artifacts.results import read_whole
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import load_settings
 from tmapr.exceptions import InputError
@@ -59,8 +60,14 @@ def load_benchmark(
 ) -> Benchmark:
     """A run folder's own perceiver, map and settings, and frames of its first test sequence if they are there."""
     folder = RunFolder(path)
+    return read_whole(folder, lambda: _load(folder, device, precision, frames, overrides))
+
+
+def _load(folder: RunFolder, device: str, precision: Precision | None, frames: int, overrides: list[str]) -> Benchmark:
     if not folder.map.exists():
-        raise InputError(f"{path}: holds no map.npz, so it is no run folder; make one with `tmapr map EXPERIMENT`")
+        raise InputError(
+            f"{folder.path}: holds no map.npz, so it is no run folder; make one with `tmapr map EXPERIMENT`"
+        )
     settings = load_settings(Experiment, folder.experiment, overrides).with_head(folder)
     environment = Map.load(folder.map, settings.system, settings.data.references)
     settings.perception.refuse_others(str(folder.map), environment.origin)

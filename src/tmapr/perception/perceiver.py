@@ -5,6 +5,7 @@ What runs the network, torch or ONNX Runtime, is an `Engine`; everything else is
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from tmapr.perception.image import Image
 from tmapr.perception.normaliser import Normaliser
 from tmapr.types import Fault, Frame, Percept
 
+BATCH = 8
 GrayPicture = UInt8[np.ndarray, "height width"]
 
 
@@ -52,6 +54,14 @@ class Perceiver:
         """The same network for one stream of frames, each inspected first."""
         return Perceiver(self.card, self._image, self._engine, inspect)
 
+    def with_full_batches(self, size: int = BATCH) -> "Perceiver":
+        """The same network, given as many pictures in every pass of a stream.
+
+        Torch multiplies few rows in another order than many, so the last bits of a percept tell how many images went
+        through with it. Given equal batches they do not, and a frame encoded again alone is what it was.
+        """
+        return Perceiver(self.card, self._image, partial(_fill_batch, self._engine, size), self._inspect)
+
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
         return self.batch([frame])[0]
@@ -60,7 +70,7 @@ class Perceiver:
         """The percepts of several frames in one pass."""
         return self._perceive(frames, [self._prepare(frame) for frame in frames])
 
-    def stream(self, frames: Iterable[Frame], batch: int = 8) -> Iterator[Percept]:
+    def stream(self, frames: Iterable[Frame], batch: int = BATCH) -> Iterator[Percept]:
         """The percepts of a recording; the next images are read and prepared while the network works."""
         remaining = iter(frames)
         with ThreadPoolExecutor(max_workers=1) as reader:
@@ -100,3 +110,11 @@ class Perceiver:
         positions = self._normaliser.metres(outputs.positions.astype(float))
         angles = np.arctan2(outputs.headings[:, 1].astype(float), outputs.headings[:, 0].astype(float))
         return [(descriptors[row], positions[row], float(angles[row])) for row in range(count)]
+
+
+def _fill_batch(engine: Engine, size: int, pictures: UInt8[np.ndarray, "images height width"]) -> Outputs:
+    """What the engine says of some pictures, when the last of them is repeated until the batch is full."""
+    missing = max(0, size - len(pictures))
+    outputs = engine(np.concatenate([pictures, np.repeat(pictures[-1:], missing, axis=0)]))
+    positions, headings = (None if part is None else part[: len(pictures)] for part in outputs[1:])
+    return Outputs(outputs.descriptors[: len(pictures)], positions, headings)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from tmapr.artifacts.documents.runs import Errors, Provenance, SequenceErrors
+from tmapr.artifacts.results import read_whole
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import Column, EstimateTable
 from tmapr.evaluation.assessment import Fit
@@ -96,7 +97,12 @@ class ReportedRun:
     @classmethod
     def load(cls, path: Path) -> "ReportedRun":
         """Read a run folder; nothing is written there."""
-        run = FinishedRun.load(RunFolder(path))
+        folder = RunFolder(path)
+        return read_whole(folder, lambda: cls._load(folder))
+
+    @classmethod
+    def _load(cls, folder: RunFolder) -> "ReportedRun":
+        run = FinishedRun.load(folder)
         errors, memory = read_errors(run), run.environment.memory
         references = tuple(TimedPath(_seconds(memory.stamps[rows]), memory.positions[rows]) for rows in memory.drives())
         fit = FITS.get(errors.alignment)

@@ -1,56 +1,160 @@
-"""The percepts of an experiment's sequences: from their caches, or encoded now and cached."""
+"""The percepts of an experiment's sequences: from their caches, or encoded where they are missing or have changed."""
 
 from collections import Counter
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float32
 
-from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.arrays import load_arrays
+from tmapr.artifacts.percepts import KIND, VERSION, Recording
+from tmapr.artifacts.results import renewing, share_file
 from tmapr.artifacts.run import RunFolder
+from tmapr.artifacts.sources import Trust
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
+from tmapr.data.survey import Survey, survey
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, open_data
+from tmapr.experiment import Experiment, is_data_there, open_data
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
-from tmapr.types import CoordinateFrame, Fault, Frame, Watch
+from tmapr.running.renewal import Renewal, compare, renew_all
+from tmapr.types import CoordinateFrame, Fault, Frame, Odometry, Percept, Watch
+
+_SAVED_EVERY = 2000
+"""Frames after which what is encoded so far is kept, so that an interrupted encoding goes on."""
 
 
 class Encoding:
-    """Gives recordings by name. The perceiver is opened when a cache is missing, and not before."""
+    """Gives recordings by name, each as its images and positions are now; the perceiver is opened when it is needed.
 
-    def __init__(self, experiment: Experiment, folder: RunFolder, device: str = "auto", watch: Watch = iter) -> None:
+    `trust` says what of a cache is believed; what changed since is told in one line.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: RunFolder,
+        device: str = "auto",
+        watch: Watch = iter,
+        *,
+        trust: Trust = "stamps",
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._experiment = experiment
         self._folder = folder
         self._device = device
         self._watch = watch
+        self._trust: Trust = trust
+        self._checked = set[str]()
+        self._made: dict[str, Path] = {}
+        self.tell = tell
 
     def recording(self, name: str) -> Recording:
-        """A sequence's percepts, encoded first if they are not there and ours to make."""
+        """A sequence's percepts. A program's own, and those of a recording that is not on this machine, are as kept."""
         path = self._folder.percepts(name)
-        if not path.exists() and self._experiment.perception.encoder != OWN:
-            self._encode(name).save(path)
-        return load_recording(self._experiment, self._folder, name)
+        if self._experiment.perception.encoder != OWN and name not in self._checked:
+            looked_at = self._trust != "everything" and is_data_there(self._experiment.data, name)
+            if looked_at or not path.exists():
+                self._renew(name, path)
+            self._checked.add(name)
+        return load_recording(self._experiment, self._made.get(name, path), name)
 
-    def _encode(self, name: str) -> Recording:
-        data = self._experiment.data
+    @contextmanager
+    def publishing(self, folder: RunFolder) -> Iterator[RunFolder]:
+        """The results of a run folder, to be changed, and with them the percepts that were made since."""
+        with renewing(folder) as staged:
+            for name, made in self._made.items():
+                share_file(made, staged.percepts(name))
+            yield staged
+        for made in self._made.values():
+            made.unlink(missing_ok=True)
+        self._made.clear()
+
+    def publish(self) -> None:
+        """Nothing but the percepts that were made since."""
+        if self._made:
+            with self.publishing(self._folder):
+                pass
+
+    def _renew(self, name: str, path: Path) -> None:
+        """Bring percepts up to date, in a file of their own: those that the last results came from are not touched."""
+        data, so_far = self._experiment.data, path.with_name(f".{path.name}.so-far")
         sequence = open_data(data, name, None if name in data.references[:1] else self._frame)
-        truth, headings = np.full((len(sequence), 2), np.nan), np.full(len(sequence), np.nan)
+        kept = self._find_usable(path)
+        if kept and self._trust == "stamps" and _is_unchanged_whole(kept, sequence):
+            return
+        attempt = self._compare(path, kept, sequence)
+        if attempt.renewal.current and attempt.renewal.remembered:
+            so_far.unlink(missing_ok=True)
+            return
+        left = self._find_usable(so_far)
+        if left:
+            other = self._compare(so_far, left, sequence)
+            attempt = min(attempt, other, key=lambda each: each.renewal.encoded)
+        if attempt.renewal.encoded:
+            self._perceiver  # noqa: B018 (what cannot be opened is refused before anything is told)
+        self._tell_changes(name, attempt, path)
+        assembly = _Assembly(name, attempt.now, self._experiment, attempt.source)
+        self._encode(sequence, attempt.renewal, assembly, so_far)
+        assembly.save(so_far)
+        self._made[name] = so_far
 
-        def note_truth() -> Iterator[Frame]:
-            for row, frame in enumerate(sequence):
-                truth[row] = np.nan if frame.position is None else frame.position
-                headings[row] = np.nan if frame.heading is None else frame.heading
-                yield frame
+    def _compare(self, source: Path, kept: Recording | None, sequence: Sequence) -> "_Attempt":
+        """What could be made of some percepts."""
+        known = kept.sources if kept else None
+        now = survey(sequence, Path(self._experiment.data.root), known, self._trust)
+        if not kept or not known:
+            return _Attempt(None, now, renew_all(now))
+        return _Attempt(source, now, compare(kept, known, now))
 
-        percepts = self._perceiver.with_inspection(Detector().inspect).stream(note_truth())
-        seen = tuple(next(percepts) for _ in self._watch(range(len(sequence))))
-        if all(percept.fault for percept in seen):
-            _refuse(sequence, [percept.fault for percept in seen if percept.fault])
-        known = ~np.isnan(truth).any(axis=1)
-        return Recording(name, seen, truth, known, sequence.frame, self._experiment.perception.origin, headings)
+    def _tell_changes(self, name: str, attempt: "_Attempt", path: Path) -> None:
+        if attempt.source and attempt.source != path:
+            left = f"{attempt.renewal.encoded} of {len(attempt.now)} images are left"
+            self.tell(f"{name}: goes on where an encoding was interrupted; {left}")
+        elif path.exists() and self._trust != "nothing" and not attempt.renewal.current:
+            self.tell(f"{name}: {attempt.renewal.describe() if attempt.source else self._explain(path)}")
+
+    def _find_usable(self, path: Path) -> Recording | None:
+        """Kept percepts that say what they were made from, with this perception; a program's own are refused."""
+        if not path.exists():
+            return None
+        try:
+            kept = Recording.load(path)
+        except InputError:
+            if path.name.startswith(".") or self._trust == "nothing":
+                return None
+            raise
+        changes = self._experiment.perception.changes_since(kept.origin, str(path))
+        return None if changes or kept.sources is None or self._trust == "nothing" else kept
+
+    def _explain(self, path: Path) -> str:
+        """Why nothing of kept percepts can be used."""
+        changes = self._experiment.perception.changes_since(Recording.load(path).origin, str(path))
+        why = f"made with {'; '.join(changes)}" if changes else "of an earlier version, which kept no sources"
+        return f"its percepts were {why}; all images are encoded again"
+
+    def _encode(self, sequence: Sequence, renewal: Renewal, assembly: "_Assembly", so_far: Path) -> None:
+        """Put together all percepts of a recording, kept or made now."""
+        wanted: Iterator[Percept] = iter(())  # where nothing has to be encoded, no perceiver is opened
+        if renewal.encoded:
+            stream = self._perceiver.with_inspection((detector := Detector()).inspect).stream
+            wanted = stream(_select(sequence, renewal, detector))
+        rows = renewal.rows.tolist()
+        for place in self._watch(range(len(rows))) if renewal.encoded else range(len(rows)):
+            if rows[place] < 0:
+                assembly.add(next(wanted))
+            else:
+                assembly.keep(rows[place])
+            if renewal.encoded and len(assembly) % _SAVED_EVERY == 0:
+                assembly.save(so_far)
+        if all(percept.fault for percept in assembly.percepts):
+            _refuse(sequence, [percept.fault for percept in assembly.percepts if percept.fault])
 
     @cached_property
     def _frame(self) -> CoordinateFrame | None:
@@ -58,12 +162,101 @@ class Encoding:
         data = self._experiment.data
         if not data.references:
             return None
-        path = self._folder.percepts(data.references[0])
-        return (Recording.load(path) if path.exists() else open_data(data, data.references[0])).frame
+        first = data.references[0]
+        path = self._folder.percepts(first)
+        if path.exists() and (self._experiment.perception.encoder == OWN or not is_data_there(data, first)):
+            return Recording.load(path).frame
+        return open_data(data, first).frame
 
     @cached_property
     def _perceiver(self) -> Perceiver:
-        return open_perceiver(self._experiment.perception, self._device)
+        return open_perceiver(self._experiment.perception, self._device).with_full_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A recording as it is now, and what of the percepts in a file stands for it."""
+
+    source: Path | None
+    now: Survey
+    renewal: Renewal
+
+
+class _Assembly:
+    """A recording that is being put together from kept rows and new percepts, in the order of its frames."""
+
+    def __init__(self, name: str, now: Survey, experiment: Experiment, source: Path | None) -> None:
+        self._name = name
+        self._now = now
+        self._origin = experiment.perception.origin
+        self._kept = Recording.load(source).percepts if source else ()
+        # As the file has them: what is read is scaled to length 1, and would not be written back bit for bit.
+        self._numbers = load_arrays(source, KIND, VERSION)[1]["descriptors"] if source else np.zeros((0, 0))
+        self.percepts = list[Percept]()
+        self._descriptors = list[Float32[np.ndarray, " dim"]]()
+
+    def __len__(self) -> int:
+        return len(self.percepts)
+
+    def add(self, percept: Percept) -> None:
+        """The next frame, as encoded now."""
+        self._append(percept, percept.descriptor.astype(np.float32))
+
+    def keep(self, row: int) -> None:
+        """The next frame, by the row of the kept percepts."""
+        self._append(self._kept[row], self._numbers[row])
+
+    def _append(self, percept: Percept, descriptor: Float32[np.ndarray, " dim"]) -> None:
+        place = len(self.percepts)
+        motion = Odometry.from_numbers(*self._now.motion[place].tolist())
+        self.percepts.append(replace(percept, stamp=int(self._now.stamps[place]), motion=motion))
+        self._descriptors.append(descriptor)
+
+    def save(self, path: Path) -> None:
+        """Write what there is so far."""
+        count, now = len(self.percepts), self._now
+        truth, headings = now.truth[:count], now.headings[:count]
+        recording = Recording(
+            self._name,
+            tuple(self.percepts),
+            truth,
+            now.placed[:count],
+            now.frame,
+            self._origin,
+            headings,
+            now.sources.first(count),
+        )
+        recording.save(path, np.array(self._descriptors))
+
+
+def _select(sequence: Sequence, renewal: Renewal, detector: Detector) -> Iterator[Frame]:
+    """The frames to encode; the detector is shown the image before each of them, as if it had seen the whole stream.
+
+    It compares with one image, so the last that can be read is enough.
+    """
+    behind: list[Frame] = []
+    for row, (frame, readable) in enumerate(zip(sequence, renewal.readable, strict=True)):
+        if renewal.rows[row] < 0:
+            # Frames are asked for ahead of being inspected, so what came before is shown when the image is taken.
+            yield replace(frame, image=partial(_read_after, tuple(behind), frame, detector))
+            behind = []
+        else:
+            behind = [frame] if readable else [*behind, frame]
+
+
+def _read_after(behind: tuple[Frame, ...], frame: Frame, detector: Detector) -> np.ndarray:
+    for earlier in behind:
+        try:
+            detector.inspect(earlier.image())
+        except InputError:
+            continue
+    return frame.image()
+
+
+def _is_unchanged_whole(kept: Recording, sequence: Sequence) -> bool:
+    """Whether a recording in one piece is as it was, so that there is no need to go through it."""
+    same = kept.sources is not None and kept.sources.whole == sequence.whole
+    return same and bool(sequence.whole) and kept.frame == sequence.frame
 
 
 def _refuse(sequence: Sequence, faults: list[Fault]) -> None:
@@ -73,11 +266,31 @@ def _refuse(sequence: Sequence, faults: list[Fault]) -> None:
     raise InputError(f"{sequence.name}: none of its images can be used ({counts}); look with `tmapr check`")
 
 
-def load_recording(experiment: Experiment, folder: RunFolder, name: str) -> Recording:
+def load_recording(experiment: Experiment, path: Path, name: str) -> Recording:
     """A sequence's percepts from their cache; one that other perception settings made is refused."""
-    path = folder.percepts(name)
     if not path.exists():
         raise InputError(f"{path}: no percepts of {name!r}; write them with tmapr.artifacts.percepts.Recording.save")
     recording = Recording.load(path)
     experiment.perception.refuse_others(str(path), recording.origin)
     return recording
+
+
+def load_current(experiment: Experiment, folder: RunFolder, name: str, frame: CoordinateFrame | None) -> Recording:
+    """A sequence's percepts from their cache, with its true positions as they are recorded now.
+
+    Percepts that are no longer those of its images are refused: what was made from them is of another recording.
+    """
+    kept = load_recording(experiment, folder.percepts(name), name)
+    data = experiment.data
+    if experiment.perception.encoder == OWN or kept.sources is None or not is_data_there(data, name):
+        return kept
+    sequence = open_data(data, name, None if name in data.references[:1] else frame)
+    if _is_unchanged_whole(kept, sequence):
+        return kept
+    now = survey(sequence, Path(data.root), kept.sources)
+    renewal = compare(kept, kept.sources, now)
+    if renewal.encoded or len(now) != len(kept) or not np.array_equal(now.stamps, kept.stamps):
+        changes = ", ".join(renewal.changes)
+        raise InputError(f"{name}: {changes} since its percepts were made; run `tmapr run` again")
+    headings = None if np.isnan(now.headings).all() else now.headings
+    return replace(kept, truth=now.truth, known=now.placed, frame=now.frame, headings=headings)

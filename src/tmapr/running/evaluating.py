@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Mapping
 
 from tmapr.artifacts.documents.runs import Errors
-from tmapr.artifacts.run import file_digest
+from tmapr.artifacts.results import renewing
+from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.evaluation.alignment import fit_planar
 from tmapr.evaluation.assessment import Fit, assess
 from tmapr.running.finished import FinishedRun
@@ -36,6 +37,12 @@ def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> 
     )
 
 
+def save_errors(errors: Errors, folder: RunFolder) -> None:
+    """Write errors.json beside the estimates that it is about; only for the holder of the folder's lock."""
+    with renewing(folder) as staged:
+        errors.save(staged.errors)
+
+
 def read_errors(run: FinishedRun) -> Errors:
     """What the last evaluation found; evaluated again, in memory, where that is missing or about something else."""
     if not run.folder.errors.exists():
@@ -49,5 +56,6 @@ def read_errors(run: FinishedRun) -> Errors:
 def _digest(run: FinishedRun) -> str:
     """Names the run, its estimates and the percepts and truth that it is compared with."""
     names = run.experiment.data.test
-    files = [run.folder.provenance, *map(run.folder.estimates, names), *map(run.folder.percepts, names)]
-    return hashlib.sha256("".join(map(file_digest, files)).encode()).hexdigest()
+    files = [run.folder.provenance, *map(run.folder.estimates, names)]
+    marks = [f"{each.percepts}{each.truth}" for each in (run.trial(name).recording.marks for name in names)]
+    return hashlib.sha256("".join([*map(file_digest, files), *marks]).encode()).hexdigest()

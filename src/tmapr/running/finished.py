@@ -10,13 +10,15 @@ import numpy as np
 
 from tmapr.artifacts.beliefs import RouteBeliefs, load_beliefs
 from tmapr.artifacts.documents.runs import Provenance
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.results import name_published, read_whole
 from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.artifacts.trajectory import EstimateTable, FirstCandidates, load_estimates
 from tmapr.config import load_settings
 from tmapr.evaluation.trial import Trial
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
-from tmapr.running.encoding import load_recording
+from tmapr.running.encoding import load_current
 from tmapr.system import Map
 
 
@@ -28,15 +30,17 @@ class FinishedRun:
     experiment: Experiment
     provenance: Provenance
     environment: Map
+    published: str
     _trials: dict[str, Trial] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def load(cls, folder: RunFolder) -> "FinishedRun":
         """Read a run folder."""
-        if not folder.path.is_dir():
-            raise InputError(f"{folder.path}: no such run folder; make one with `tmapr run EXPERIMENT`")
-        if not folder.experiment.exists():
-            raise InputError(f"{folder.path}: holds no experiment.toml; is it a run folder, as `tmapr run` makes them?")
+        return read_whole(folder, lambda: cls._load(folder))
+
+    @classmethod
+    def _load(cls, folder: RunFolder) -> "FinishedRun":
+        require_run(folder)
         experiment = load_settings(Experiment, folder.experiment)
         if not folder.provenance.exists():
             raise InputError(f"{folder.path}: holds no finished run; make one with `tmapr run EXPERIMENT`")
@@ -46,24 +50,47 @@ class FinishedRun:
         environment = Map.load(folder.map, experiment.system, experiment.data.references)
         if provenance.map != environment.digest:
             raise InputError(f"{folder.path}: its estimates were made with another map; run `tmapr run` again")
-        return cls(folder, experiment, provenance, environment)
+        run = cls(folder, experiment, provenance, environment, name_published(folder))
+        for name in dict.fromkeys((*experiment.data.references, *experiment.data.adapt)):
+            if folder.percepts(name).exists():
+                run._refuse_changed(name, run._load_recording(name), learned=True)
+        return run
 
     def trial(self, name: str) -> Trial:
         """One of its test sequences, read once; without any true position it is refused."""
         if name not in self._trials:
             self._trials[name] = self._load_trial(name)
+            if name_published(self.folder) != self.published:
+                raise InputError(f"{self.folder.path}: was written while it was read; read it again")
         return self._trials[name]
 
     def _load_trial(self, name: str) -> Trial:
         path = self.folder.estimates(name)
         table = self._with_first(load_estimates(path), path)
-        recording = load_recording(self.experiment, self.folder, name)
+        recording = self._load_recording(name)
         if not np.array_equal(table.stamps, recording.stamps):
             raise InputError(f"{path}: its frames are not those of the percepts; run again")
+        system = self.experiment.system
+        self._refuse_changed(
+            name, recording, learned=system.labels.mode == "truth" or self.experiment.align_apr == "oracle"
+        )
         if not recording.known.any():
             raise InputError(f"{recording.sequence}: no frame has a true position; nothing to compare with")
-        threshold = self.experiment.system.tracking.gates.min_similarity
+        threshold = system.tracking.gates.min_similarity
         return Trial(table, recording, self.environment.memory, threshold, self._load_beliefs(name, len(table.stamps)))
+
+    def _load_recording(self, name: str) -> Recording:
+        return load_current(self.experiment, self.folder, name, self.environment.frame)
+
+    def _refuse_changed(self, name: str, recording: Recording, *, learned: bool) -> None:
+        """Refuse a sequence that the estimates no longer follow from; its true positions only if they were learned."""
+        made_from = (self.provenance.made_from or {}).get(name)
+        if made_from is None:  # of an earlier version
+            return
+        now = recording.marks
+        if made_from.percepts != now.percepts or (learned and made_from.truth != now.truth):
+            what = "percepts" if made_from.percepts != now.percepts else "positions"
+            raise InputError(f"{name}: its {what} have changed since the estimates were made; run `tmapr run` again")
 
     def _load_beliefs(self, name: str, frames: int) -> RouteBeliefs | None:
         """None for a run with the paper's method, or of a version that did not keep them."""
@@ -84,3 +111,11 @@ class FinishedRun:
             raise InputError(f"{path}: an earlier version did not write which candidate came first; run again")
         judged = FirstCandidates(table.references, table.reference_positions, table.similarities, table.scores)
         return replace(table, first=judged)
+
+
+def require_run(folder: RunFolder) -> None:
+    """Refuse what is no run folder at all."""
+    if not folder.path.is_dir():
+        raise InputError(f"{folder.path}: no such run folder; make one with `tmapr run EXPERIMENT`")
+    if not folder.experiment.exists():
+        raise InputError(f"{folder.path}: holds no experiment.toml; is it a run folder, as `tmapr run` makes them?")

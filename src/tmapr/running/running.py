@@ -10,7 +10,8 @@ import numpy as np
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.beliefs import save_beliefs
-from tmapr.artifacts.documents.runs import Provenance, SequenceTimings
+from tmapr.artifacts.documents.runs import Provenance, RecordingMarks, SequenceTimings
+from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder, file_digest, read_head_error
 from tmapr.artifacts.trajectory import save_estimates
@@ -32,34 +33,71 @@ def map_experiment(
     encoding = encoding or Encoding(experiment, folder)
     if not experiment.data.references:
         raise InputError("data.reference is not set; name the traverse to be mapped")
-    # By the names that the experiment has for them: percepts of one's own may tell others.
-    references = [replace(encoding.recording(name), sequence=name) for name in experiment.data.references]
-    environment = make_map(experiment.system, *references, watch=watch)
-    environment.save(folder.map)
-    write_text(folder.experiment, dump_toml(experiment))
+    with writing(folder.path):
+        environment = make_map(experiment.system, *_load_references(experiment, encoding), watch=watch)
+        with encoding.publishing(folder) as staged:
+            environment.save(staged.map)
+            write_text(staged.experiment, dump_toml(experiment))
     return environment
 
 
 def run_experiment(
     experiment: Experiment, folder: RunFolder, watch: Watch = iter, encoding: Encoding | None = None
 ) -> None:
-    """Stream the adapt sequences with labels, then the test sequences; write estimates and provenance."""
+    """Stream the adapt sequences with labels, then the test sequences; write estimates and provenance.
+
+    A map whose traverses have changed is made again. All that belongs together is published together, at the end.
+    """
     encoding = encoding or Encoding(experiment, folder)
     if not experiment.data.test:
         raise InputError("data.test is empty; name the sequences to localize")
+    if not folder.map.exists():
+        raise InputError(f"{folder.map}: no such file; make it with `tmapr map EXPERIMENT`")
+    with writing(folder.path):
+        environment, remade = _open_map(experiment, folder, encoding, watch)
+        adaptation = [_load_matching(encoding, name, environment) for name in experiment.data.adapt]
+        tests = [_load_matching(encoding, name, environment) for name in experiment.data.test]
+        with encoding.publishing(folder) as staged:
+            if remade:
+                environment.save(staged.map)
+            _write_run(experiment, staged, environment, adaptation, tests, watch)
+
+
+def _open_map(experiment: Experiment, folder: RunFolder, encoding: Encoding, watch: Watch) -> tuple[Map, bool]:
+    """The map of the traverses as they are now, and whether it had to be made again."""
+    environment = Map.load(folder.map, experiment.system, experiment.data.references)
+    # Percepts that somebody has removed are not encoded for a comparison.
+    if not all(folder.percepts(name).exists() for name in experiment.data.references):
+        experiment.perception.refuse_others(str(folder.map), environment.origin)
+        return environment, False
+    references = _load_references(experiment, encoding)
+    changed = [each.sequence for each in references if environment.made_from.get(each.sequence) != each.marks]
+    if not changed:
+        return environment, False
+    why = "has changed since" if environment.made_from else "an earlier version did not note"
+    encoding.tell(f"{folder.map}: what it was made from, {', '.join(changed)}, {why}; mapped again")
+    return make_map(experiment.system, *references, watch=watch), True
+
+
+def _load_references(experiment: Experiment, encoding: Encoding) -> list[Recording]:
+    """By the names that the experiment has for them: percepts of one's own may tell others."""
+    return [replace(encoding.recording(name), sequence=name) for name in experiment.data.references]
+
+
+def _write_run(
+    experiment: Experiment,
+    folder: RunFolder,
+    environment: Map,
+    adaptation: list[Recording],
+    tests: list[Recording],
+    watch: Watch,
+) -> None:
     system = experiment.system
-    environment = Map.load(folder.map, system, experiment.data.references)
-    experiment.perception.refuse_others(str(folder.map), environment.origin)
-    adaptation = [_load_matching(encoding, name, environment) for name in experiment.data.adapt]
-    tests = [_load_matching(encoding, name, environment) for name in experiment.data.test]
-    # Without provenance nobody mistakes the estimates of an interrupted run for those of the last whole one.
-    for stale in (folder.errors, folder.provenance):
-        stale.unlink(missing_ok=True)
     localizer = build(system, environment)
     localizer.expect_head(read_head_error(experiment.perception.apr))
     for recording in adaptation:
         adapt(localizer, recording, watch(range(len(recording))))
-    localizer.save(folder.path)
+    localizer.save(folder.map.parent)
     timings = {}
     for recording in tests:
         aligned = _align_poses(experiment, recording, adaptation)
@@ -68,7 +106,10 @@ def run_experiment(
         save_estimates(folder.estimates(name), folder.trajectory(name), progress.estimates, progress.learned.tolist())
         save_beliefs(folder.beliefs(name), settings_digest(system), environment.digest, progress.estimates)
         timings[name] = _summarize_timings(progress)
+    folder.errors.unlink(missing_ok=True)  # those of the last run
     write_text(folder.experiment, dump_toml(experiment))
+    named = zip((*experiment.data.adapt, *experiment.data.test), (*adaptation, *tests), strict=True)
+    marks = dict(environment.made_from) | {name: recording.marks for name, recording in named}
     provenance = Provenance(
         tmapr=version("tmapr"),
         numpy=version("numpy"),
@@ -78,6 +119,7 @@ def run_experiment(
         alignment="none" if experiment.align_apr == "none" else f"apr-{experiment.align_apr}",
         experiment_sha256=file_digest(folder.experiment),
         sequences=timings,
+        made_from={name: RecordingMarks(percepts=each.percepts, truth=each.truth) for name, each in marks.items()},
     )
     provenance.save(folder.provenance)
 

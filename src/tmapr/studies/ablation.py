@@ -10,21 +10,24 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Literal
 
 from pydantic import JsonValue
 
 from tmapr.artifacts.atomic import write_text
-from tmapr.artifacts.run import RunFolder, file_digest
+from tmapr.artifacts.lock import writing
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.run import RunFolder
 from tmapr.config import changed, dump_toml
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
 from tmapr.places.classifier import Extension
 from tmapr.running.encoding import Encoding
-from tmapr.running.evaluating import evaluate_run
+from tmapr.running.evaluating import evaluate_run, save_errors
 from tmapr.running.finished import FinishedRun
 from tmapr.running.running import map_experiment, run_experiment
 
@@ -86,17 +89,19 @@ class Job:
         self.folder.path.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):  # reports find the images' percepts beside the estimates, as in any run
             os.symlink(os.path.relpath(self.parent.percepts_folder, self.folder.path), self.folder.percepts_folder)
-        encoding = Encoding(self.experiment, self.parent)
+        # Whoever planned the rows has brought the percepts up to date, and only one may write them.
+        encoding = Encoding(self.experiment, self.parent, trust="everything")
         map_experiment(self.experiment, self.folder, encoding=encoding)
         run_experiment(self.experiment, self.folder, encoding=encoding)
-        evaluate_run(FinishedRun.load(self.folder)).save(self.folder.errors)
+        with writing(self.folder.path):
+            save_errors(evaluate_run(FinishedRun.load(self.folder)), self.folder)
         write_text(self.folder.inputs, self._describe_inputs())
         return self.folder.path.name
 
     def _describe_inputs(self) -> str:
-        """The digests of the percepts, as inputs.json has them."""
-        digests = {name: file_digest(self.parent.percepts(name)) for name in _sequences(self.experiment)}
-        return json.dumps(digests, indent=2) + "\n"
+        """The marks of the percepts, as inputs.json has them."""
+        recordings = {name: Recording.load(self.parent.percepts(name)) for name in _sequences(self.experiment)}
+        return json.dumps({name: asdict(each.marks) for name, each in recordings.items()}, indent=2) + "\n"
 
 
 def run_rows(
@@ -111,6 +116,7 @@ def run_rows(
         raise InputError("data.test is empty; name the sequences to localize")
     for name in _sequences(experiment):
         encoding.recording(name)
+    encoding.publish()
     jobs = plan_jobs(experiment, folder)
     distinct = {job.folder.path: job for job in jobs.values()}
     missing = [job for job in distinct.values() if not job.is_done()]
@@ -118,7 +124,7 @@ def run_rows(
     if not missing:
         return jobs
     # Processes that start afresh: a forked one could inherit a lock held by a thread of numba or BLAS.
-    with ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn"), _end_with_parent) as pool:
         pending = [pool.submit(job.run) for job in missing]
         try:
             for number, done in enumerate(as_completed(pending), start=1):
@@ -127,6 +133,18 @@ def run_rows(
             pool.shutdown(cancel_futures=True)
             raise
     return jobs
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    parent = parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def plan_jobs(experiment: Experiment, folder: RunFolder) -> dict[str, Job]:

@@ -149,7 +149,7 @@ def _measure_pose_head(experiment: Experiment, folder: RunFolder) -> dict[str, M
     """The pose head on the traverses that were mapped, beside the extent of each: the diagonal of its bounds."""
     measured = {}
     for name in experiment.data.references:
-        recording = load_recording(experiment, folder, name)
+        recording = load_recording(experiment, folder.percepts(name), name)
         posed = [percept.position is not None for percept in recording.percepts]
         rows = np.flatnonzero(posed & recording.known).tolist()
         if rows:

@@ -141,7 +141,7 @@ class Contest:
         for seed in seeds:
             room = self._room(APR, seed)
             experiment = APR.configure(self.experiment, seed).with_head(room)
-            encoding = Encoding(experiment, room, self.device, self.watch)
+            encoding = Encoding(experiment, room, self.device, self.watch, tell=self.tell)
             environment = map_experiment(experiment, room, self.watch, encoding)
             run_experiment(experiment, room, self.watch, encoding)
             for name in experiment.data.test:

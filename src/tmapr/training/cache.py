@@ -1,6 +1,7 @@
 """What is kept of every training image in the run folder: its picture as prepared, or the tokens of it.
 
-`cache/KIND/SEQ/` says which perception and which augmentation made it. Where that was another one, it is made again.
+`cache/KIND/SEQ/` says which perception, which augmentation and which images made it. Where these were others, it is
+made again; positions are those of the recording.
 """
 
 import json
@@ -12,27 +13,30 @@ from zlib import crc32
 
 import numpy as np
 import torch
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped
 from pydantic import ValidationError
 
 from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
 from tmapr.artifacts.percepts import Origin
 from tmapr.artifacts.run import RunFolder
+from tmapr.artifacts.sources import Sources, Trust
 from tmapr.config import Settings, differences
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
+from tmapr.data.survey import Survey, survey
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, open_data
+from tmapr.experiment import Experiment, is_data_there, open_data
 from tmapr.perception.card import Size
 from tmapr.perception.perceiver import Outputs, Perceiver
 from tmapr.perception.recipes import Augmentation
+from tmapr.running.renewal import differ, is_same, list_changed_images
 from tmapr.training.augmentation import augment
 from tmapr.training.encoder import FrozenEncoder
 from tmapr.training.examples import Examples
 from tmapr.training.store import read_shards, write_shards
 from tmapr.types import CoordinateFrame, Frame, Watch
 
-KIND, VERSION = "examples", 1
+KIND, VERSION = "examples", 2
 _INDEX = "index.npz"
 
 
@@ -55,6 +59,7 @@ class ExampleIndex(Settings):
     frame: CoordinateFrame
     perception: Origin
     made: TokenPreparation | Preparation
+    whole: str = ""
 
 
 @runtime_checkable
@@ -113,7 +118,10 @@ class TokenExtractor:
 
 
 class ExampleCache:
-    """Gives examples by a sequence's name; they are made where their files are not there, or no longer fit."""
+    """Gives examples by a sequence's name; they are made where their files are not there, or no longer fit.
+
+    `trust` says what of a cache is believed.
+    """
 
     def __init__(
         self,
@@ -122,38 +130,72 @@ class ExampleCache:
         encoder: FrozenEncoder,
         extractor: Extractor,
         watch: Watch = iter,
+        trust: Trust = "stamps",
     ) -> None:
         self._data = experiment.data
         self._folder = folder
         self._encoder = encoder
         self._extractor = extractor
         self._watch = watch
+        self._trust: Trust = trust
+        self._checked = set[str]()
         self.remarks: list[str] = []
 
     def load(self, name: str) -> Examples:
         """A sequence's examples."""
         folder = self._folder.cache(self._extractor.kind, name)
-        found = self._load_if_current(folder)
+        found = self._load_if_current(name, folder)
         if found is None:
             self._make(name, folder)
             found = self._read(folder)
+        self._checked.add(name)
         return found
 
-    def _load_if_current(self, folder: Path) -> Examples | None:
-        """What an earlier call left, if it is what is wanted; damaged files and other settings are worth a word."""
-        if not (folder / _INDEX).exists():
+    def _load_if_current(self, name: str, folder: Path) -> Examples | None:
+        """What an earlier call left, if it is what is wanted; whatever is wrong with it is worth a word."""
+        checked = name in self._checked
+        if not (folder / _INDEX).exists() or (self._trust == "nothing" and not checked):
             return None
         try:
             index, _ = _read_index(folder)
             changed = self._list_changes(index, folder)
-            moved = index.frame != self._frame
-            found = None if changed or moved else self._read(folder)
+            if changed:
+                self.remarks.append(f"{folder}: was made with {'; '.join(changed)}; made again")
+                return None
+            if not checked and is_data_there(self._data, name) and not self._renew(name, folder):
+                return None
+            return self._read(folder)
         except InputError:
             self.remarks.append(f"{folder}: damaged, or of an earlier version; made again")
             return None
-        if changed:
-            self.remarks.append(f"{folder}: was made with {'; '.join(changed)}; made again")
-        return found
+
+    def _renew(self, name: str, folder: Path) -> bool:
+        """Bring positions up to date; False if the examples are not of these images."""
+        sequence = self._open(name)
+        index, arrays = _read_index(folder)
+        sources = Sources.from_arrays(arrays, index.whole)
+        if sources is None:
+            raise InputError(f"{folder}: does not say what it was made from")
+        if (
+            self._trust == "stamps"
+            and sequence.whole
+            and (index.whole, index.frame) == (sequence.whole, sequence.frame)
+        ):
+            return True
+        now = survey(sequence, Path(self._data.root), sources, self._trust)
+        changes = list_changed_images(sources, now.sources)
+        if not changes and differ(arrays["placed"], now.placed):
+            changes = ["other frames have positions"]
+        if changes:
+            self.remarks.append(f"{folder}: {', '.join(changes)}; made again")
+            return False
+        fresh = self._pose(arrays["numbers"], now)
+        moved = any(differ(arrays[key], fresh[key]) for key in ("positions", "headings"))
+        if moved:
+            self.remarks.append(f"{folder}: positions changed; taken from the recording")
+        if moved or not is_same(sources, now.sources) or index.frame != now.frame:
+            self._save(folder, index.shards, fresh, now)
+        return True
 
     def _list_changes(self, index: ExampleIndex, folder: Path) -> list[str]:
         made, wanted = (each.model_dump(mode="json") for each in (index.made, self._extractor.preparation))
@@ -175,30 +217,45 @@ class ExampleCache:
             headings=arrays["headings"],
         )
 
-    def _make(self, name: str, folder: Path) -> None:
+    def _open(self, name: str) -> Sequence:
         sequence = open_data(self._data, name, None if name in self._data.references[:1] else self._frame)
         if sequence.frame != self._frame:
             raise InputError(
                 f"{name}: positions are in {sequence.frame}, the map's in {self._frame}; convert one of them"
             )
+        return sequence
+
+    def _make(self, name: str, folder: Path) -> None:
+        sequence = self._open(name)
         # The index goes first and comes last: shards without one are those of a making that was interrupted.
         (folder / _INDEX).unlink(missing_ok=True)
-        origin = self._encoder.perception.origin
-        frames: list[tuple[int, float, float, float]] = []
+        now = survey(sequence, Path(self._data.root))
+        placed = np.flatnonzero(now.placed).tolist()
         usable: list[bool] = []
-        shards = write_shards(folder, self._extract(sequence, frames, usable), origin.digest)
+        shards = write_shards(folder, self._extract(sequence, placed, usable), self._encoder.perception.origin.digest)
         if not shards:
             raise InputError(f"{name}: no frame has both a position and a usable image; leave it out of the training")
-        poses = np.array(frames)[usable]
-        arrays = {"numbers": poses[:, 0].astype(np.int64), "positions": poses[:, 1:3], "headings": poses[:, 3]}
-        index = ExampleIndex(shards=shards, frame=sequence.frame, perception=origin, made=self._extractor.preparation)
+        self._save(folder, shards, self._pose(np.array(placed)[usable], now), now)
+
+    def _pose(self, numbers: Int[np.ndarray, " examples"], now: Survey) -> dict[str, np.ndarray]:
+        return {"numbers": numbers, "positions": now.truth[numbers], "headings": now.headings[numbers]}
+
+    def _save(self, folder: Path, shards: int, examples: dict[str, np.ndarray], now: Survey) -> None:
+        origin = self._encoder.perception.origin
+        index = ExampleIndex(
+            shards=shards,
+            frame=now.frame,
+            perception=origin,
+            made=self._extractor.preparation,
+            whole=now.sources.whole,
+        )
         header = Header(KIND, VERSION, origin.digest, index.model_dump(mode="json"))
-        save_arrays(folder / _INDEX, header, arrays)
+        save_arrays(folder / _INDEX, header, examples | {"placed": now.placed} | now.sources.arrays())
 
     def _extract(
-        self, sequence: Sequence, frames: list[tuple[int, float, float, float]], usable: list[bool]
+        self, sequence: Sequence, placed: list[int], usable: list[bool]
     ) -> Iterator[Shaped[np.ndarray, "rows ..."]]:
-        """Make the rows of each batch; the frames with a position and which of them are usable are noted."""
+        """Make the rows of each batch of frames that have a position; which of them are usable is noted."""
         card = self._encoder.card
         passed: list[np.ndarray] = []
 
@@ -208,17 +265,15 @@ class ExampleCache:
 
         # A perceiver, so that images are judged and prepared by the very code that will do it at run time.
         perceiver = Perceiver(card, self._encoder.perception.image, keep).with_inspection(Detector().inspect)
-        for percept in perceiver.stream(self._note_positions(sequence, frames)):
+        for percept in perceiver.stream(self._select(sequence, placed)):
             usable.append(percept.fault is None)
             yield from passed
             passed.clear()
 
-    def _note_positions(self, sequence: Sequence, noted: list[tuple[int, float, float, float]]) -> Iterator[Frame]:
-        """The frames with a position, each noted: its number, x, y and heading, NaN where there is none."""
+    def _select(self, sequence: Sequence, placed: list[int]) -> Iterator[Frame]:
+        wanted = set(placed)
         for number, frame in zip(self._watch(range(len(sequence))), sequence, strict=True):
-            if frame.position is not None:
-                x, y = frame.position.tolist()
-                noted.append((number, x, y, np.nan if frame.heading is None else frame.heading))
+            if number in wanted:
                 yield frame
 
     @cached_property

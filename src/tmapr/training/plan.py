@@ -5,6 +5,7 @@ from math import ceil
 from pathlib import Path
 
 from tmapr.artifacts.run import RunFolder, is_trained_head
+from tmapr.artifacts.sources import Trust
 from tmapr.config import changed
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
@@ -46,7 +47,13 @@ class TrainingData:
     """What a model is trained on and asked about: examples by a sequence's name, and the feed that reads them."""
 
     def __init__(
-        self, experiment: Experiment, model: str, folder: RunFolder, device: str = "cpu", watch: Watch = iter
+        self,
+        experiment: Experiment,
+        model: str,
+        folder: RunFolder,
+        device: str = "cpu",
+        watch: Watch = iter,
+        trust: Trust = "stamps",
     ) -> None:
         training, dtype = experiment.training, choose_dtype(experiment.training)
         self.encoder = encoder = FrozenEncoder(experiment.perception, training, device)
@@ -59,7 +66,9 @@ class TrainingData:
             self.feed = TokenFeed(encoder.grid, training.variants, encoder.device, dtype)
         else:
             self.feed = EncoderFeed(encoder, training.augmentation, dtype)
-        self._varied, self._plain = (ExampleCache(experiment, folder, encoder, each, watch) for each in extractors)
+        self._varied, self._plain = (
+            ExampleCache(experiment, folder, encoder, each, watch, trust) for each in extractors
+        )
 
     def load_varied_examples(self, name: str) -> Examples:
         """A sequence to learn from, in all versions that the settings ask for."""

@@ -269,6 +269,8 @@ def altered(run, tmp_path):
     stamps[[5, 6]] = stamps[[6, 5]]
     percepts = tuple(replace(p, stamp=stamp) for p, stamp in zip(recording.percepts, stamps.tolist(), strict=True))
     replace(recording, percepts=percepts).save(folder.percepts("night"))
+    stated = json.loads(folder.provenance.read_text())
+    folder.provenance.write_text(json.dumps(stated | {"made_from": None}))
     return ReportedRun.load(folder.path)
 
 

@@ -30,6 +30,13 @@ class SequenceTimings(Document):
     update_ms: Timing | None = None
 
 
+class RecordingMarks(Document):
+    """SHA-256 of what perception said of a sequence, and of the positions beside it."""
+
+    percepts: str
+    truth: str
+
+
 class Provenance(Document):
     """provenance.json: versions, what the run was allowed, digests of what it was made from, and times.
 
@@ -44,6 +51,8 @@ class Provenance(Document):
     alignment: str
     experiment_sha256: str
     sequences: dict[str, SequenceTimings]
+    made_from: dict[str, RecordingMarks] | None = None
+    """All sequences that the estimates follow from."""
 
 
 class ErrorSummary(Document):

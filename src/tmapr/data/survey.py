@@ -1,0 +1,83 @@
+"""A recording as it is now, without its images: stamps, poses, motion, and what each image is made from.
+
+Only images whose size or time stamp is not known are read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from tmapr.artifacts.sources import UNREADABLE, Sources, Trust, digest_content, digest_file
+from tmapr.data.sequence import Sequence
+from tmapr.exceptions import InputError
+from tmapr.types import CoordinateFrame, Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """One row a frame; NaN where there is none."""
+
+    frame: CoordinateFrame
+    stamps: Int[np.ndarray, " frames"]
+    truth: Float[np.ndarray, "frames 2"]
+    headings: Float[np.ndarray, " frames"]
+    motion: Float[np.ndarray, "frames 2"]
+    sources: Sources
+
+    def __len__(self) -> int:
+        return len(self.stamps)
+
+    @property
+    def placed(self) -> Bool[np.ndarray, " frames"]:
+        """Which frames have a position."""
+        return ~np.isnan(self.truth).any(axis=1)
+
+
+_Known = Mapping[str, tuple[int, int, str]]
+
+
+def survey(sequence: Sequence, root: Path, known: Sources | None = None, trust: Trust = "stamps") -> Survey:
+    """Go through a recording once; `known` is what an earlier survey found."""
+    believed: _Known = {}
+    if known is not None and trust == "stamps":
+        sized = zip(known.sizes.tolist(), known.modified.tolist(), known.contents, strict=True)
+        believed = dict(zip(known.files, sized, strict=True))
+    rows, identities = list[tuple[float, ...]](), list[tuple[str, int, int, str]]()
+    stamps = list[int]()
+    for frame in sequence:
+        stamps.append(frame.stamp)
+        position = (np.nan, np.nan) if frame.position is None else frame.position.tolist()
+        motion = (np.nan, np.nan) if frame.motion is None else frame.motion.numbers
+        rows.append((*position, np.nan if frame.heading is None else frame.heading, *motion))
+        identities.append(_identify(frame, root, believed))
+    files, sizes, modified, contents = zip(*identities, strict=True) if identities else ((), (), (), ())
+    numbers = np.array(rows, dtype=float).reshape(-1, 5)
+    sources = Sources(files, np.array(sizes, np.int64), np.array(modified, np.int64), contents, sequence.whole)
+    return Survey(sequence.frame, np.array(stamps, np.int64), numbers[:, :2], numbers[:, 2], numbers[:, 3:], sources)
+
+
+def _identify(frame: Frame, root: Path, believed: _Known) -> tuple[str, int, int, str]:
+    """The name, size, time stamp and content of a frame's image."""
+    if frame.file is None:
+        return "", 0, 0, _digest_counts(frame)
+    name = str(frame.file.relative_to(root) if frame.file.is_relative_to(root) else frame.file)
+    try:
+        found = frame.file.stat()  # before it is read: whatever changes later has another time stamp
+        size, modified = found.st_size, found.st_mtime_ns
+        kept = believed.get(name)
+        if kept and kept[:2] == (size, modified) and kept[2] != UNREADABLE:
+            return name, *kept
+        return name, size, modified, digest_file(frame.file)
+    except OSError:
+        return name, 0, 0, UNREADABLE
+
+
+def _digest_counts(frame: Frame) -> str:
+    try:
+        counts = np.ascontiguousarray(frame.image())
+    except InputError:
+        return UNREADABLE
+    return digest_content(f"{counts.dtype.str} {counts.shape}".encode(), counts.data)
