@@ -83,9 +83,9 @@ def _world(path: Path) -> World:
     experiment = load_settings(Experiment, folder.experiment)
     data, system = experiment.data, experiment.system
     recordings = CalibrationData(
-        tuple(load_recording(experiment, folder, name) for name in data.references),
-        tuple(load_recording(experiment, folder, name) for name in data.adapt),
-        tuple(load_recording(experiment, folder, name) for name in data.test),
+        tuple(load_recording(experiment, folder.percepts(name), name) for name in data.references),
+        tuple(load_recording(experiment, folder.percepts(name), name) for name in data.adapt),
+        tuple(load_recording(experiment, folder.percepts(name), name) for name in data.test),
     )
     drives = dict(zip(data.test, recordings.drives(system), strict=True))
     plan = Manifest.model_validate_json((Path(data.root) / MANIFEST).read_text(encoding="utf-8")).plan
