@@ -6,6 +6,7 @@ of the file. Writing is deterministic: the same arrays give the same bytes.
 
 import hashlib
 import json
+import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -114,6 +115,11 @@ def _write(archive: zipfile.ZipFile, stream: IO[bytes], name: str, array: np.nda
 
 def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     with archive.open(f"{name}.npy") as source:
+        np.lib.format.read_magic(source)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(source)
+        if math.prod(shape) * dtype.itemsize > archive.getinfo(f"{name}.npy").file_size:
+            raise ValueError(f"{name} claims more than the file holds")
+        source.seek(0)
         array: np.ndarray = np.lib.format.read_array(source, allow_pickle=False)
         source.read()  # reaching the end makes zipfile compare the checksum
         return array
