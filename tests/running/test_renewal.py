@@ -188,6 +188,15 @@ def test_faults_are_those_of_the_whole_stream_after_a_frozen_frame_is_gone(home)
     assert Recording.load(home / "run/percepts/night.npz").percepts[4].fault is None
 
 
+def test_an_image_is_frozen_if_it_is_the_last_one_that_could_be_read(home):
+    tear(home)
+    make(home, home / "run")
+    shutil.copy(home / "data/night/04.png", home / "data/night/02.png")
+    told = make(home, home / "run")
+    assert told == ["night: 1 of 16 images changed; 3 of 16 images are encoded again"]
+    assert Recording.load(home / "run/percepts/night.npz").percepts[4].fault is Fault.FROZEN
+
+
 def test_content_that_kept_its_size_and_time_stamp_is_found_where_all_is_read(home):
     before = (home / "run/percepts/noon.npz").read_bytes()
     other, image = view(7, seed=42), home / "data/noon/07.png"
