@@ -14,6 +14,7 @@ from jaxtyping import install_import_hook
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 COMPILED = {
+    "tmapr.artifacts.jpeg_scan",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

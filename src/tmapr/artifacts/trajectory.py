@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int64, Shaped
 
 from tmapr.artifacts.atomic import replacing
 from tmapr.exceptions import InputError
+from tmapr.files import TABLE_BYTES, read_text
 from tmapr.types import NANOSECONDS, Estimate, Reason, Recognition, Status
 
 HEADER = (
@@ -230,7 +231,7 @@ class _Sheet:
 
 def _read(path: Path) -> _Sheet:
     try:
-        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines(), strict=True))
+        lines = list(csv.reader(read_text(path, TABLE_BYTES).splitlines(), strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as a table ({error})") from None
     if len(lines) < 2:

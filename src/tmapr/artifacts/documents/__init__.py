@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.exceptions import InputError
+from tmapr.files import DOCUMENT_BYTES, read_bytes
 
 AnyDocument = TypeVar("AnyDocument", bound="Document")
 
@@ -33,9 +34,11 @@ class Document(BaseModel):
     def load(cls: type[AnyDocument], path: Path, again: str) -> AnyDocument:
         """Read the file; `again` is the command that makes it anew."""
         try:
-            return cls.model_validate_json(path.read_bytes())
+            return cls.model_validate_json(read_bytes(path, DOCUMENT_BYTES))
         except FileNotFoundError:
             raise InputError(f"{path}: no such file; make it with `{again}`") from None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); make it anew with `{again}`") from None
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
