@@ -4,12 +4,11 @@ Plain frozen records. SI units, radians, float64; stamps are integer nanoseconds
 float64 second since the epoch resolves only 238 ns.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isnan, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -69,11 +68,6 @@ class CoordinateFrame:
     kind: str = "local"
     zone: str | None = None
     origin: tuple[float, ...] = ()
-
-    @classmethod
-    def from_notes(cls, notes: Mapping[str, Any]) -> "CoordinateFrame":
-        """The frame that a file's notes describe; JSON has no tuples."""
-        return cls(notes.get("kind", "local"), notes.get("zone"), tuple(notes.get("origin", ())))
 
 
 @dataclass(frozen=True, slots=True)

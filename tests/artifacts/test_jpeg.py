@@ -13,7 +13,7 @@ from tmapr.exceptions import InputError
 KINDS = {
     "baseline": [],
     "progressive": [cv2.IMWRITE_JPEG_PROGRESSIVE, 1],
-    "restarts": [cv2.IMWRITE_JPEG_RST_INTERVAL, 3],
+    "restarts": [cv2.IMWRITE_JPEG_RST_INTERVAL, 1],
     "progressive restarts": [cv2.IMWRITE_JPEG_PROGRESSIVE, 1, cv2.IMWRITE_JPEG_RST_INTERVAL, 4],
     "own codes": [cv2.IMWRITE_JPEG_OPTIMIZE, 1, cv2.IMWRITE_JPEG_QUALITY, 100],
     "4:1:1": [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_411],

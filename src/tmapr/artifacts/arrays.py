@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version as package_version
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tmapr.exceptions import InputError
 from tmapr.files import ARRAYS_BYTES, DOCUMENT_BYTES, open_regular
 
 Arrays = Mapping[str, np.ndarray]
+Value = TypeVar("Value")
 
 _HEADER = "header"
 _ALIGNMENT = 64
@@ -96,8 +97,8 @@ def take(arrays: Arrays, prefix: str) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def put(prefix: str, arrays: Arrays) -> dict[str, np.ndarray]:
-    """The arrays of one owner, under its prefix."""
+def put(prefix: str, arrays: Mapping[str, Value]) -> dict[str, Value]:
+    """The arrays of one owner, or what is said of them, under its prefix."""
     return {prefix + name: array for name, array in arrays.items()}
 
 
@@ -129,7 +130,9 @@ def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray:
         return array
 
 
-def _read_shape(source: zipfile.ZipExtFile | io.BufferedReader, size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _read_shape(
+    source: zipfile.ZipExtFile | io.BufferedReader, size: int
+) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """What the head of a member of so many bytes says; others than follow it would be asked for in vain."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     shape, fortran, dtype = readers[np.lib.format.read_magic(source)](source)

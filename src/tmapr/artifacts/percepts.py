@@ -15,6 +15,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
+from tmapr.artifacts.documents.notes import RecordingNotes
+from tmapr.artifacts.layout import FARTHEST, Array, check_arrays
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame, Fault, Odometry, Percept
 
@@ -35,11 +37,6 @@ class Origin:
         """Names the settings, whatever order they came in."""
         text = json.dumps(dict(self.settings), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
-
-    @classmethod
-    def from_notes(cls, notes: Mapping[str, Any]) -> "Origin":
-        """The origin that a file's notes tell."""
-        return cls(notes.get("settings", {}), notes.get("files", {}))
 
 
 OWN = Origin()
@@ -126,43 +123,28 @@ class Recording:
         if header.version == 1 and "stamps" in arrays:
             count = arrays["stamps"].size
             arrays |= {"motion": _fill_absent(None, (count, 2)), "truth_headings": _fill_absent(None, (count,))}
-        missing = set(_LAYOUT) - set(arrays)
-        if missing:
-            raise InputError(f"{path}: has no array {sorted(missing)[0]!r}; make it again")
         _check(str(path), arrays)
-        sequence = str(header.notes.get("sequence", path.stem))
-        recording = _assemble(sequence, arrays, CoordinateFrame.from_notes(header.notes.get("frame", {})))
-        return replace(recording, origin=Origin.from_notes(header.notes.get("perception", {})))
+        notes = RecordingNotes.from_notes(path, header.notes)
+        recording = _assemble(notes.sequence or path.stem, arrays, notes.frame.frame)
+        return replace(recording, origin=Origin(notes.perception.settings, notes.perception.files))
 
 
-# Name, kinds of number or text, axes beside the frames.
 _LAYOUT = {
-    "stamps": ("iu", 0),
-    "descriptors": ("f", 1),
-    "truth": ("f", 1),
-    "positions": ("f", 1),
-    "headings": ("f", 0),
-    "faults": ("U", 0),
-    "motion": ("f", 1),
-    "truth_headings": ("f", 0),
+    "stamps": Array("iu", "rows"),
+    "descriptors": Array("f", "rows numbers", anything=True),
+    "truth": Array("f", "rows 2", -FARTHEST, FARTHEST, unknown=True),
+    "positions": Array("f", "rows 2", unknown=True),
+    "headings": Array("f", "rows", unknown=True),
+    "faults": Array("U", "rows"),
+    "motion": Array("f", "rows 2", unknown=True),
+    "truth_headings": Array("f", "rows", unknown=True),
 }
 
 
 def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
-    for name, (kinds, axes) in _LAYOUT.items():
-        array = arrays[name]
-        odd = name in ("truth", "positions", "motion") and array.shape[1:] != (2,)
-        if array.dtype.kind not in kinds or array.ndim != axes + 1 or odd:
-            raise InputError(f"{where}: {name} must not be {array.dtype} of shape {array.shape}")
-        count = len(arrays["stamps"])
-        if not count:
-            raise InputError(f"{where}: holds no frame")
-        if len(array) != count:
-            raise InputError(f"{where}: {name} has {len(array)} rows, stamps has {count}")
-    for name in ("truth", "positions", "headings", "motion", "truth_headings"):
-        infinite = np.flatnonzero(np.isinf(arrays[name].reshape(count, -1)).any(axis=1))
-        if len(infinite):
-            raise InputError(f"{where}: {name}, row {infinite[0]}: {arrays[name][infinite[0]].tolist()} is infinite")
+    if "stamps" in arrays and not arrays["stamps"].size:  # of nothing, other arrays may have lost their axes
+        raise InputError(f"{where}: holds no frame")
+    check_arrays(where, arrays, _LAYOUT, "make it again")
     unknown = sorted(set(arrays["faults"].tolist()) - {"", *Fault})
     if unknown:
         raise InputError(f"{where}: {unknown[0]!r} is no fault; known are {', '.join(Fault)}")

@@ -13,11 +13,13 @@ from jaxtyping import Float, Int
 from pydantic import Field, field_validator
 
 from tmapr.artifacts.arrays import Arrays, digest, put, take
+from tmapr.artifacts.layout import Array
 from tmapr.config import Settings
 from tmapr.exceptions import InputError, StateError
 from tmapr.places import analytic, mixture, unscented
 from tmapr.places.analytic import Ridge
 from tmapr.places.attenuation import Attenuation
+from tmapr.places.grid import LAYOUT as CELLS
 from tmapr.places.grid import Grid
 from tmapr.places.mixture import Mixture, Mixtures
 from tmapr.places.projection import Projection, Projector, Subspace, fit_subspace
@@ -25,6 +27,15 @@ from tmapr.places.unscented import Unscented, Variation
 from tmapr.types import Lesson, PlaceScores
 
 Extension = Literal["unscented", "mixture", "attenuation"]
+
+FITTED = {
+    "width": Array("i", "", 1),
+    "reducer.mean": Array("f", "width"),
+    "reducer.axes": Array("f", "width reduced"),
+    "projector.mean": Array("f", "width", optional=True),
+    "projector.axes": Array("f", "width features", optional=True),
+}
+"""Of what `projection_arrays` gives."""
 
 
 class Places(Settings):
@@ -175,9 +186,15 @@ class Classifier:
             fitted |= {"projector.mean": self._projector.mean, "projector.axes": self._projector.axes}
         return fitted
 
+    @staticmethod
+    def layout(settings: Places) -> dict[str, Array]:
+        """Of what `arrays` gives with these settings."""
+        learned = put("grid.", CELLS) | put("ridge.", analytic.LAYOUT) | put("variation.", unscented.LAYOUT)
+        return learned | put("mixtures.", mixture.LAYOUT) if "mixture" in settings.use else learned
+
     @classmethod
     def from_arrays(cls, settings: Places, fitted: Arrays, learned: Arrays) -> "Classifier":
-        """The classifier that the arrays described."""
+        """The classifier that the arrays described; ValueError where they do not belong together."""
         if settings.projection.kind == "pca":
             projector: Projector = Subspace(fitted["projector.mean"], fitted["projector.axes"])
         else:
@@ -188,7 +205,16 @@ class Classifier:
         classifier._variation = Variation.from_arrays(take(learned, "variation."))
         if classifier._mixtures:
             classifier._mixtures = Mixtures.from_arrays(settings.mixture, take(learned, "mixtures."))
+        classifier._refuse_mixture()
         return classifier
+
+    def _refuse_mixture(self) -> None:
+        """Refuse parts that are each what they should be, and do not belong together."""
+        widths = {self.dimension, self._reducer.width, self._variation.width}
+        if self._ridge.dim != self._projector.dimension or len(widths) > 1:
+            raise ValueError(f"{self._ridge.dim} features of descriptors with {sorted(widths)} numbers")
+        if self.grid.cell != self._settings.cell or self._ridge.ridge != self._settings.ridge:
+            raise ValueError("they were made with another cell or ridge")
 
 
 def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:

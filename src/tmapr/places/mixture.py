@@ -13,9 +13,18 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.artifacts.layout import Array
 from tmapr.config import Settings
 
 _LOG_TAU = float(np.log(2 * np.pi))
+
+LAYOUT = {
+    "counts": Array("f", "places components", 0),
+    "means": Array("f", "places components reduced"),
+    "variances": Array("f", "places components reduced", 0),
+    "shared": Array("f", "reduced", 0),
+    "shared_count": Array("f", "", 0),
+}
 
 
 class Mixture(Settings):

@@ -1,8 +1,9 @@
 """What is found out about runs, as JSON: each file is one model, written and read here and nowhere else."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -40,6 +41,17 @@ class Document(BaseModel):
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}); make it anew with `{again}`") from None
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise InputError(f"{path}: {place or 'content'}: {first['msg']}; make it anew with `{again}`") from None
+            raise InputError(f"{path}: {_explain(error, 'content')}; make it anew with `{again}`") from None
+
+    @classmethod
+    def from_notes(cls: type[AnyDocument], path: Path, notes: Mapping[str, Any]) -> AnyDocument:
+        """What the notes of an array file say."""
+        try:
+            return cls.model_validate_json(json.dumps(notes))
+        except ValidationError as error:
+            raise InputError(f"{path}: {_explain(error, 'its notes')}; make it again") from None
+
+
+def _explain(error: ValidationError, whole: str) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))[:80] or whole}: {first['msg']}"
