@@ -31,6 +31,7 @@ import pytest  # noqa: E402
 
 WHOLE_RUNS = (
     "tests/benchmarks",
+    "tests/contracts/test_foreign",
     "tests/end_to_end",
     "tests/latency",
     "tests/reports/page",

@@ -66,7 +66,7 @@ def read_text(path: Path, most: int) -> str:
     return io.TextIOWrapper(io.BytesIO(read_bytes(path, most)), encoding="utf-8-sig").read()
 
 
-def require_file(path: Path, most: int) -> None:
+def require_file(path: Path, most: int | None = None) -> None:
     """Refuse, in one line, what a library that opens files by itself could not read, or would not stop to read."""
     try:
         open_regular(path, most).close()

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays
-from tmapr.artifacts.layout import FARTHEST, Array
+from tmapr.artifacts.layout import FARTHEST, LATEST, Array
 from tmapr.config import Settings
 from tmapr.types import Estimate, Percept, Reason, Status
 
@@ -35,7 +35,7 @@ class Labels(Settings):
 
 LAYOUT = {
     "held": Array("b", "frames"),
-    "stamps": Array("i", "held"),
+    "stamps": Array("i", "held", -LATEST, LATEST),
     "descriptors": Array("f", "held numbers"),
     "positions": Array("f", "held 2", -FARTHEST, FARTHEST),
 }

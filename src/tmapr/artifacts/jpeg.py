@@ -91,7 +91,7 @@ def prove_jpeg(data: bytes) -> bytes:
             scans += 1
             if scans > _MOST_SCANS:
                 raise ValueError("it has too many scans")
-            _walk(picture, _read_scan(picture, body), scan)
+            scan = _walk(picture, _read_scan(picture, body), scan)
         if marker in _KEPT or marker == _SCAN:
             kept.append(b"\xff" + bytes([marker]) + struct.pack(">H", len(body) + 2) + body + scan)
     if not scans or any(map(any, picture.missing.values())):
@@ -173,23 +173,32 @@ def _find_table(kind: int, number: int) -> int:
     return 4 * kind + number
 
 
-def _walk(picture: _Picture, scan: _Scan, data: bytes) -> None:
-    """Follow every code of a scan; between two restarts there must be as many blocks as were announced."""
+def _walk(picture: _Picture, scan: _Scan, data: bytes) -> bytes:
+    """Follow every code of a scan; between two restarts there must be as many blocks as were announced.
+
+    What follows the last code is left out of what it returns: decoders complain about it, on standard error.
+    """
     units = _count_units(picture, scan.names)
     interval = picture.interval or units
-    parts = _RESTART.split(data)
-    if len(parts) != ceil(units / interval):
+    parts, restarts = _RESTART.split(data), _RESTART.findall(data)
+    in_order = all(mark[-1] == 0xD0 + number % 8 for number, mark in enumerate(restarts))
+    if len(parts) != ceil(units / interval) or not in_order:
         raise ValueError("a restart is missing")
     nonzero = np.zeros((0, _LAST + 1), bool)
     if scan.first:
         nonzero = picture.nonzero.setdefault(scan.names[0], np.zeros((units, _LAST + 1), bool))
+    kept = []
     for number, part in enumerate(parts):
         start, stop = number * interval, min((number + 1) * interval, units)
         plain = part.replace(b"\xff\x00", b"\xff")
-        if not 0 <= _follow(picture, scan, plain, stop - start, nonzero[start:stop]) <= 8 * len(plain):
+        ended = _follow(picture, scan, plain, stop - start, nonzero[start:stop])
+        if not 0 <= ended <= 8 * len(plain):
             raise ValueError("codes are missing")
+        mark = b"\xff" + bytes([0xD0 + number % 8]) if number < len(restarts) else b""
+        kept.append(plain[: ceil(ended / 8)].replace(b"\xff", b"\xff\x00") + mark)
     for name in scan.names:
         picture.missing[name][scan.first : scan.last + 1] = [scan.bit] * (scan.last + 1 - scan.first)
+    return b"".join(kept)
 
 
 def _follow(picture: _Picture, scan: _Scan, plain: bytes, units: int, nonzero: Bool[np.ndarray, "units 64"]) -> int:

@@ -3,9 +3,9 @@
 A file may be anybody's, with a right checksum: what does not fit its layout is refused before it is used.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from tmapr.exceptions import InputError
 
 FARTHEST = 1e8
 """Metres: more than twice around the Earth."""
+LATEST = 2**62
+"""Nanoseconds: so that the difference of two stamps fits 64 bits too."""
+_LARGEST = 1e15
+"""No number of ours is larger, and no product of a few such numbers overflows."""
 
 _ROWS = 65_536
 """Looked at in one go: a map's descriptors stay on disk, and should not all come into memory for this."""
@@ -25,8 +29,8 @@ class Array:
 
     kinds: str
     axes: str = ""
-    low: int | float = -inf
-    high: int | float = inf
+    low: int | float = -_LARGEST
+    high: int | float = _LARGEST
     unknown: bool = False
     """Whether NaN may stand for what is not known."""
     anything: bool = False
@@ -57,9 +61,17 @@ def check_arrays(where: str, arrays: Arrays, layout: Layout, way_out: str, **len
                 told = f"{owners[axis]} has {lengths[axis]}" if axis in owners else f"there are {lengths[axis]}"
                 raise InputError(f"{where}: {name} has {size} {axis}, {told}; {way_out}")
             owners.setdefault(axis, name)
+        if array.dtype.kind == "U" and not _is_text(array):
+            raise InputError(f"{where}: {name} holds what are no characters; {way_out}")
         if array.dtype.kind in "fiu" and not wanted.anything:
             _check_range(where, name, array, wanted, way_out)
     return lengths
+
+
+def _is_text(array: np.ndarray) -> bool:
+    """Whether all of it can become strings: NumPy keeps any 32 bits as a character."""
+    codes = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
+    return not bool(((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any())
 
 
 def _check_range(where: str, name: str, array: np.ndarray, wanted: Array, way_out: str) -> None:

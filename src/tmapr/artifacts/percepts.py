@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
 from tmapr.artifacts.documents.notes import RecordingNotes
-from tmapr.artifacts.layout import FARTHEST, Array, check_arrays
+from tmapr.artifacts.layout import FARTHEST, LATEST, Array, check_arrays
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame, Fault, Odometry, Percept
 
@@ -130,7 +130,7 @@ class Recording:
 
 
 _LAYOUT = {
-    "stamps": Array("iu", "rows"),
+    "stamps": Array("iu", "rows", -LATEST, LATEST),
     "descriptors": Array("f", "rows numbers", anything=True),
     "truth": Array("f", "rows 2", -FARTHEST, FARTHEST, unknown=True),
     "positions": Array("f", "rows 2", unknown=True),
@@ -153,9 +153,10 @@ def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
 def _assemble(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFrame) -> Recording:
     """A recording from arrays that were checked."""
     faults = [Fault(name) if name else None for name in arrays["faults"].tolist()]
-    descriptors = _normalise_rows(sequence, arrays["descriptors"].astype(float), faults)
-    names = ("positions", "headings", "truth", "motion")
-    poses, angles, truth, moved = (arrays[name].astype(float) for name in names)
+    names = ("descriptors", "positions", "headings", "truth", "motion")
+    with np.errstate(invalid="ignore"):  # of some kinds of NaN
+        looks, poses, angles, truth, moved = (arrays[name].astype(float) for name in names)
+    descriptors = _normalise_rows(sequence, looks, faults)
     percepts = tuple(
         Percept(
             stamp,

@@ -80,7 +80,11 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise InputError(f"{path}: is no known layout (it begins with {keys}); known: {'; '.join(WeightsLayout)}")
     encoder = trim(found.encoder) if found.layout is WeightsLayout.EFFICIENTNET and found.encoder else found.encoder
     parts = {"encoder": encoder, "salad": found.salad}
-    return _check_parts(path, found.layout, _describe(path, found), {n: part for n, part in parts.items() if part})
+    try:
+        card = _describe(path, found)
+    except ValidationError as error:
+        raise InputError(f"{path}: describes no network that can be built ({_first_fault(error)})") from None
+    return _check_parts(path, found.layout, card, {n: part for n, part in parts.items() if part})
 
 
 def load_content(path: Path) -> Mapping[str, Any]:

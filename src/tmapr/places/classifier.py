@@ -45,9 +45,12 @@ class Places(Settings):
     use: tuple[Extension, ...] = Field(
         ("unscented", "mixture", "attenuation"), description="extensions in use: any subset of U, G, H"
     )
-    ridge: float = Field(0.1, gt=0, description="λ: ridge of the analytic classifier")
+    ridge: float = Field(0.1, ge=1e-6, le=1e6, description="λ: ridge of the analytic classifier")
     weight: float = Field(
-        1.7, gt=0, description="weight of one learned sample, with or without U (the paper's 1 + 0.35 + 0.35)"
+        1.7,
+        ge=1e-3,
+        le=1e3,
+        description="weight of one learned sample, with or without U (the paper's 1 + 0.35 + 0.35)",
     )
     projection: Projection = Projection()
     unscented: Unscented = Unscented()

@@ -31,7 +31,9 @@ class Mixture(Settings):
     """G: Gaussian mixtures per place."""
 
     components: int = Field(3, ge=1, le=16, description="Gaussians per place")
-    dimension: int = Field(32, ge=1, description="dimension of the reduced space (principal, from the reference)")
+    dimension: int = Field(
+        32, ge=1, le=16384, description="dimension of the reduced space (principal, of the reference)"
+    )
     prior_count: float = Field(8.0, gt=0, description="samples' worth of trust in the variance shared by all places")
     floor: float = Field(0.02, gt=0, description="smallest variance, as a share of the reference's mean variance")
     max_count: float = Field(100.0, ge=1, description="bound on a component's count: how long it remembers")

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Int, Shaped
 
 from tmapr.artifacts.arrays import Arrays
-from tmapr.artifacts.layout import FARTHEST, Array
+from tmapr.artifacts.layout import FARTHEST, LATEST, Array
 from tmapr.reference import Reference, measure_reference
 from tmapr.types import Candidate
 
@@ -24,7 +24,7 @@ LAYOUT = {
     "positions": Array("f", "references 2", -FARTHEST, FARTHEST),
     "places": Array("i", "references", 0),
     "frames": Array("i", "references", 0),
-    "stamps": Array("i", "references"),
+    "stamps": Array("i", "references", -LATEST, LATEST),
     "sequences": Array("U", "references"),
     "headings": Array("f", "references", -10, 10, unknown=True),
 }

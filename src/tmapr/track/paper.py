@@ -9,13 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
-from tmapr.artifacts.layout import FARTHEST, Array
+from tmapr.artifacts.layout import FARTHEST, LATEST, Array
 from tmapr.fusion.capf import Correction, Fusion
 from tmapr.retrieval.memory import Memory
 from tmapr.tracking import History, Sighting, Tracking
 from tmapr.types import Belief, Estimate, Percept, Reason, Recognition, Verdict
 
-_STAMP, _POSITION = Array("i", optional=True), Array("f", "2", -FARTHEST, FARTHEST, optional=True)
+_STAMP, _POSITION = Array("i", "", -LATEST, LATEST, optional=True), Array("f", "2", -FARTHEST, FARTHEST, optional=True)
 BELIEF = {"stamp": _STAMP, "mean": Array("f", "4", optional=True), "covariance": Array("f", "4 4", optional=True)}
 """Of a belief's arrays."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Arrays
-from tmapr.artifacts.layout import FARTHEST, Array
+from tmapr.artifacts.layout import FARTHEST, LATEST, Array
 from tmapr.tracking.evidence import Scale, add_up, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
@@ -24,6 +24,7 @@ _POSSIBLE = 0.01
 """Share of the likeliest reference's probability from which on another one near it is possible."""
 _LIKELY, _SURE = 0.5, 0.95
 """Probabilities of a place from which on the drive's matches elsewhere, and those there, are what they seem."""
+_ROUNDING = 1e-6
 _SHARPER = 3.0
 """By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
 
@@ -38,7 +39,7 @@ LAYOUT = {
     "off": Array("f", "entered", 0, 1),
     "reach": Array("f", "entered", 0),
     "pace": Array("f", "speeds", 0, 1),
-    "clock": Array("i", "2"),
+    "clock": Array("i", "2", -LATEST, LATEST),
     "view": Array("f", "2", 0, 1.01),
     "metres": Array("f", "measured"),
     "levels": Array("f", "4 measures"),
@@ -235,6 +236,9 @@ class Placer:
             if arrays[name].shape != getattr(state, name).shape:
                 raise ValueError(f"{name} has the shape {arrays[name].shape}")
             setattr(state, name, np.array(arrays[name]))
+        totals = float(state.on.sum() + state.mimic.sum() + state.off.sum()), float(state.pace.sum())
+        if max(abs(total - 1.0) for total in totals) > _ROUNDING:
+            raise ValueError(f"probabilities add up to {totals[0]:g} and those of speeds to {totals[1]:g}")
         state.active = np.flatnonzero(state.on.any(axis=0))
         self._key = np.array(arrays["key"]) if "key" in arrays else None
         self._stamp, self._peak = (int(value) for value in arrays["clock"])

@@ -1,6 +1,7 @@
 """What is found out about runs, as JSON: each file is one model, written and read here and nowhere else."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tmapr.artifacts.atomic import write_text
 from tmapr.exceptions import InputError
 from tmapr.files import DOCUMENT_BYTES, read_bytes
+
+_LONG_NUMBER = re.compile(rb"\d{301}")
+"""An integer of JSON may have any number of digits, one that becomes a float may not."""
 
 AnyDocument = TypeVar("AnyDocument", bound="Document")
 
@@ -35,7 +39,10 @@ class Document(BaseModel):
     def load(cls: type[AnyDocument], path: Path, again: str) -> AnyDocument:
         """Read the file; `again` is the command that makes it anew."""
         try:
-            return cls.model_validate_json(read_bytes(path, DOCUMENT_BYTES))
+            content = read_bytes(path, DOCUMENT_BYTES)
+            if _LONG_NUMBER.search(content):
+                raise InputError(f"{path}: holds a number of more than 300 digits; make it anew with `{again}`")
+            return cls.model_validate_json(content)
         except FileNotFoundError:
             raise InputError(f"{path}: no such file; make it with `{again}`") from None
         except OSError as error:
