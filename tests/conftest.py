@@ -14,6 +14,7 @@ from jaxtyping import install_import_hook
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 COMPILED = {
+    "tmapr.artifacts.jpeg_scan",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",
@@ -30,6 +31,7 @@ import pytest  # noqa: E402
 
 WHOLE_RUNS = (
     "tests/benchmarks",
+    "tests/contracts/test_foreign",
     "tests/end_to_end",
     "tests/latency",
     "tests/reports/page",

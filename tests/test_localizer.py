@@ -616,7 +616,7 @@ PARTS = ("classifier.grid.cells", "labels.held", "classifier.ridge.tiles")
 @pytest.mark.parametrize("name", [*PARTS, "track.standing", "track.placer.on"])
 def test_a_state_that_lacks_an_array_is_refused(name, tracked, run):
     resumed = spoilt_state(tracked, run, lambda arrays: arrays.pop(name))
-    with pytest.raises(InputError, match=r"state\.npz: its arrays do not fit together"):
+    with pytest.raises(InputError, match=rf"state\.npz: has no array {name!r}"):
         resumed()
 
 
@@ -624,7 +624,7 @@ def test_a_state_that_lacks_an_array_is_refused(name, tracked, run):
 def test_a_state_of_the_gates_that_lacks_an_array_is_refused(name, gated, stream, run):
     localize(gated, stream, range(10))
     resumed = spoilt_state(gated, run, lambda arrays: arrays.pop(name), PAPER)
-    with pytest.raises(InputError, match=r"state\.npz: its arrays do not fit together"):
+    with pytest.raises(InputError, match=rf"state\.npz: has no array {name!r}"):
         resumed()
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from tmapr.artifacts.names import refuse_names
 from tmapr.artifacts.results import read_whole
 from tmapr.artifacts.run import RunFolder, is_trained_head, read_head_error
 from tmapr.baselines.settings import Baselines
@@ -50,6 +51,16 @@ class Data(Settings):
         if not isinstance(given, list | tuple) or not given or not all(isinstance(name, str) for name in given):
             raise ValueError(f"data.reference: must be a traverse's name or a list of names, got {shorten(given)}")
         return given[0] if len(given) == 1 else tuple(given)
+
+    @model_validator(mode="after")
+    def _check_names(self) -> "Data":
+        """Files are named after sequences: two of one name would overwrite one another."""
+        names = (*self.train, *self.validation, *self.references, *self.adapt, *self.test)
+        try:
+            refuse_names(names, "data")
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return self
 
     @model_validator(mode="after")
     def _check_roles(self) -> "Data":

@@ -13,11 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.exceptions import InputError
-from tmapr.types import Estimate, Fault, Frame, Odometry, Percept
+from tmapr.types import FARTHEST, LATEST, Estimate, Fault, Frame, Odometry, Percept
 
-FARTHEST = 1e8
-"""Metres: more than twice around the Earth is no position."""
-_LATEST = 2**63 - 1
 _UNIT_TOLERANCE = 1e-2
 _INTEGER = int | np.integer
 _NUMBER = float | np.floating | _INTEGER
@@ -26,7 +23,7 @@ _KINDS = "fiu"
 
 def read_stamp(given: object, where: str) -> int:
     """Integer nanoseconds that a file can hold."""
-    if not isinstance(given, _INTEGER) or isinstance(given, bool) or not -_LATEST <= int(given) <= _LATEST:
+    if not isinstance(given, _INTEGER) or isinstance(given, bool) or not -LATEST <= int(given) <= LATEST:
         raise InputError(
             f"{where}: the stamp must be nanoseconds since the epoch in 64 bits, an integer, got {_describe(given)}"
         )

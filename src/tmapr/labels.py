@@ -14,9 +14,10 @@ from jaxtyping import Float
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.artifacts.layout import Array
 from tmapr.config import Settings, filled
 from tmapr.reference import Reference
-from tmapr.types import Estimate, Percept, Reason, Status
+from tmapr.types import FARTHEST, LATEST, Estimate, Percept, Reason, Status
 
 
 class Labels(Settings):
@@ -39,6 +40,14 @@ class Labels(Settings):
         """The mode as reports print it: `truth+120` says that labels came 120 frames late."""
         return f"truth+{self.delay}" if self.mode == "truth" else self.mode
 
+
+LAYOUT = {
+    "held": Array("b", "frames"),
+    "stamps": Array("i", "held", -LATEST, LATEST),
+    "descriptors": Array("f", "held numbers"),
+    "positions": Array("f", "held 2", -FARTHEST, FARTHEST),
+}
+"""Of what `Teacher.arrays` gives."""
 
 Label = tuple[Percept, Float[np.ndarray, "2"]]
 _NOTHING_NEW = (Reason.FAULTY_FRAME, Reason.REPEATED_STAMP)
@@ -86,6 +95,8 @@ class Teacher:
 
     def restore(self, arrays: Arrays) -> None:
         """Take up the labels that `arrays` described; learning needs only their descriptor and position."""
+        if int(np.count_nonzero(arrays["held"])) != len(arrays["stamps"]):
+            raise ValueError(f"{len(arrays['stamps'])} labels are held in other frames than those that say so")
         rows = zip(arrays["stamps"].tolist(), arrays["descriptors"], arrays["positions"], strict=True)
         self._waiting = deque()
         for held in arrays["held"]:

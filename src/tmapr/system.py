@@ -9,22 +9,28 @@ from jaxtyping import Float
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays, Header, digest, load_arrays, put, save_arrays, take
+from tmapr.artifacts.documents.notes import MapNotes, StateNotes
+from tmapr.artifacts.layout import check_arrays
 from tmapr.artifacts.percepts import OWN, Marks, Origin, Recording
 from tmapr.config import Settings, changed_since, settings_digest
 from tmapr.data.poses import track_direction
 from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
+from tmapr.labels import LAYOUT as LABELS
 from tmapr.labels import Labels, Teacher
 from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Perceive, Stages
-from tmapr.places.classifier import Classifier, Places
+from tmapr.places.classifier import FITTED, Classifier, Places
+from tmapr.retrieval.memory import LAYOUT as MEMORY
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
+from tmapr.track import track_layout
 from tmapr.tracking import Tracking
 from tmapr.types import CoordinateFrame, Watch
 
 MAP_KIND, MAP_VERSION = "map", 2
-_FIRST_METHOD = "paper"
-"""The only one that states of version 1 know."""
+_MAP_AGAIN = "run `tmapr map` again"
+_START_AGAIN = "remove it to start from A₀"
+_UNIT_TOLERANCE = 1e-2
 
 
 class System(Settings):
@@ -73,26 +79,49 @@ class Map:
     def load(cls, path: Path, system: System, references: tuple[str, ...] = ()) -> "Map":
         """Read map.npz; one made with other places settings, or from other traverses than named, is refused."""
         header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, oldest=1, mapped=MAPPED)
-        changed = changed_since(header.notes["places"], system.places, "places", str(path), "run `tmapr map` again")
+        notes = MapNotes.from_notes(path, header.notes)
+        changed = changed_since(notes.places, system.places, "places", str(path), _MAP_AGAIN)
         if changed:
-            raise InputError(f"{path}: was mapped with {'; '.join(changed)}; run `tmapr map` again")
+            raise InputError(f"{path}: was mapped with {'; '.join(changed)}; {_MAP_AGAIN}")
         memory = take(arrays, "memory.")
         if header.version == 1:
+            _check_map(path, arrays, system, later=("memory.sequences", "memory.headings"))
             memory |= _complete(memory, references)
+        _check_map(path, arrays | put("memory.", memory), system)
         mapped = sorted(set(memory["sequences"].tolist()))
         if references and mapped != sorted(references):
             was, now = ", ".join(mapped) or "a single traverse", ", ".join(references)
-            raise InputError(f"{path}: was mapped from {was} (now {now}); run `tmapr map` again")
-        return cls(
+            raise InputError(f"{path}: was mapped from {was} (now {now}); {_MAP_AGAIN}")
+        loaded = cls(
             Memory.from_arrays(memory, system.retrieval.probes),
             take(arrays, "fitted."),
             take(arrays, "initial."),
             system.places,
-            CoordinateFrame.from_notes(header.notes["frame"]),
-            header.notes["digest"],
-            Origin.from_notes(header.notes.get("perception", {})),
-            Marks.from_notes(header.notes.get("made_from")),
+            notes.frame.frame,
+            notes.digest,
+            Origin(notes.perception.settings, notes.perception.files),
+            {name: Marks(each.percepts, each.truth) for name, each in notes.made_from.items()},
         )
+        try:
+            loaded.classifier()
+        except ValueError as error:
+            raise InputError(f"{path}: its arrays do not fit together ({error}); {_MAP_AGAIN}") from None
+        return loaded
+
+
+def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...] = ()) -> None:
+    """Refuse arrays that are no map's; `later` are those that its version does not have."""
+    layout = put("memory.", MEMORY) | put("fitted.", FITTED) | put("initial.", Classifier.layout(system.places))
+    wanted = {name: array for name, array in layout.items() if name not in later}
+    lengths = check_arrays(str(path), arrays, wanted, _MAP_AGAIN)
+    places, descriptors = arrays["memory.places"], arrays["memory.descriptors"]
+    if not lengths["references"] or int(arrays["fitted.width"]) != lengths["width"]:
+        raise InputError(f"{path}: has {lengths['references']} references of {lengths['width']} numbers; {_MAP_AGAIN}")
+    if (np.diff(places) < 0).any() or places[-1] >= lengths["places"]:
+        raise InputError(f"{path}: its references are not in the order of its {lengths['places']} places; {_MAP_AGAIN}")
+    longest = float(np.abs(np.sqrt(np.einsum("nd,nd->n", descriptors, descriptors)) - 1).max())
+    if longest > _UNIT_TOLERANCE:
+        raise InputError(f"{path}: the length of a descriptor differs from 1 by {longest:g}; {_MAP_AGAIN}")
 
 
 def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map:
@@ -178,17 +207,23 @@ def build(
 def resume(system: System, environment: Map, state: Path, perceive: Perceive | None = None) -> Localizer:
     """A localizer that continues from a saved state, bit for bit; one of another tracking method starts a new drive."""
     header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION, oldest=1)
-    if header.notes.get("map") != environment.digest or system.places != environment.places:
+    notes = StateNotes.from_notes(state, header.notes)
+    if notes.map != environment.digest or system.places != environment.places:
         raise InputError(f"{state}: belongs to another map; run `tmapr run` again, or remove it to start from A₀")
     broken = [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]
     if broken:
         raise StateError(f"{state}: {broken[0]} holds numbers that are not finite; go back to an earlier state")
+    layout = put("classifier.", Classifier.layout(system.places)) | put("labels.", LABELS)
+    if notes.method == system.tracking.method:
+        layout |= put("track.", track_layout(notes.method))
+    width, references = environment.memory.descriptors.shape[1], len(environment.memory)
+    check_arrays(str(state), arrays, layout, _START_AGAIN, width=width, references=references)
     try:
         learned = Classifier.from_arrays(system.places, environment.fitted, take(arrays, "classifier."))
         localizer = build(system, environment, learned, perceive)
-        localizer.restore(arrays, header.notes.get("method", _FIRST_METHOD))
-    except (KeyError, ValueError, IndexError) as error:
-        raise InputError(f"{state}: its arrays do not fit together ({error}); remove it to start from A₀") from None
+        localizer.restore(arrays, notes.method)
+    except (KeyError, ValueError) as error:
+        raise InputError(f"{state}: its arrays do not fit together ({error}); {_START_AGAIN}") from None
     return localizer
 
 

@@ -4,17 +4,20 @@ Plain frozen records. SI units, radians, float64; stamps are integer nanoseconds
 float64 second since the epoch resolves only 238 ns.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isnan, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 NANOSECONDS = 1_000_000_000
+FARTHEST = 1e8
+"""Metres: more than twice around the Earth is no position."""
+LATEST = 2**62
+"""Nanoseconds: so that the difference of two stamps fits 64 bits too."""
 
 HIGHEST_COUNTS = {np.dtype(np.uint8): (255,), np.dtype(np.uint16): (16383, 65535)}
 """The highest counts that an image's depth can hold; thermal cameras put 14 bits into 16."""
@@ -69,11 +72,6 @@ class CoordinateFrame:
     kind: str = "local"
     zone: str | None = None
     origin: tuple[float, ...] = ()
-
-    @classmethod
-    def from_notes(cls, notes: Mapping[str, Any]) -> "CoordinateFrame":
-        """The frame that a file's notes describe; JSON has no tuples."""
-        return cls(notes.get("kind", "local"), notes.get("zone"), tuple(notes.get("origin", ())))
 
 
 @dataclass(frozen=True, slots=True)

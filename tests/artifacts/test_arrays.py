@@ -149,7 +149,7 @@ def forge(path, **members):
 def test_a_pickle_is_refused_and_never_run(member, path, tmp_path):
     trap = npy(np.array([Trap(tmp_path / "sprung")], dtype=object), allow_pickle=True)
     forge(path, **{"header": described(), member: trap})
-    assert "Object arrays cannot be loaded" in refusal(path)
+    assert "it holds objects, and pickles are never read" in refusal(path)
     assert not (tmp_path / "sprung").exists()
 
 
@@ -205,10 +205,10 @@ def test_a_flipped_bit_in_the_data_is_refused(index, path):
     assert "CRC" in refusal(path)
 
 
-def test_a_flipped_bit_is_refused_in_a_member_longer_than_its_array(path):
-    forge(path, header=described(), a=npy(np.arange(5.0)) + bytes(100_000))
-    flip(path, np.arange(5.0), 2)
-    assert "CRC" in refusal(path)
+@pytest.mark.parametrize("more", [bytes(100_000), bytes(1)])
+def test_a_member_longer_than_its_array_is_refused(more, path):
+    forge(path, header=described(), a=npy(np.arange(5.0)) + more)
+    assert f"float64 of shape (5,) in {40 + len(more)} bytes" in refusal(path)
 
 
 def test_a_flipped_bit_in_the_header_is_refused(path):

@@ -188,7 +188,7 @@ REFUSED = {
     "no pixels": (lambda scene: PNG + chunk(b"IHDR", bytes(13)) + chunk(b"IEND", b""), "damaged"),
     "a giant": (
         lambda scene: PNG + chunk(b"IHDR", struct.pack(">IIBBBBB", 10**5, 10**5, 8, 0, 0, 0, 0)) + chunk(b"IEND", b""),
-        "damaged",
+        "impossible",
     ),
 }
 

@@ -31,7 +31,7 @@ def weights(tmp_path):
 def as_kept(origin):
     """What a file's notes give back: JSON knows no tuples."""
     notes = json.loads(json.dumps({"settings": dict(origin.settings), "files": dict(origin.files)}))
-    return Origin.from_notes(notes)
+    return Origin(**notes)
 
 
 def refusal(settings, origin):

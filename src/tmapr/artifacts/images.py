@@ -4,10 +4,10 @@ A file is proven whole before it is decoded. OpenCV's decoders, depending on the
 truncated file with gray and say so only on the standard error of the process, where no caller can hear it.
 """
 
-import re
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import cv2
@@ -15,7 +15,9 @@ import numpy as np
 from jaxtyping import Shaped, UInt8, UInt16
 
 from tmapr.artifacts.atomic import naming, replacing
+from tmapr.artifacts.jpeg import prove_jpeg, read_jpeg_size
 from tmapr.exceptions import InputError
+from tmapr.files import IMAGE_BYTES, read_bytes
 
 Counts = UInt8[np.ndarray, "height width"] | UInt16[np.ndarray, "height width"]
 Picture = UInt8[np.ndarray, "_ _"] | UInt8[np.ndarray, "_ _ 3"]
@@ -23,12 +25,18 @@ Picture = UInt8[np.ndarray, "_ _"] | UInt8[np.ndarray, "_ _ 3"]
 PNG = b"\x89PNG\r\n\x1a\n"
 TIFF = {b"II*\0": "<", b"MM\0*": ">"}
 JPEG = b"\xff\xd8\xff"
-# Inside the scan of a JPEG, FF 00 stands for the byte FF and FF D0…D7 restart the decoder: no other FF is data.
-_JPEG_MARKER = re.compile(rb"\xff+([^\x00\xd0-\xd7\xff])")
-_JPEG_SCAN, _JPEG_END = 0xDA, 0xD9
-_TIFF_VALUES = {3: "H", 4: "I", 5: "Q", 8: "H", 9: "I", 10: "Q", 11: "I", 12: "Q"}  # all others are bytes
+_PNG_HEADER = struct.Struct(">8sI4sIIBB3xI")
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+_MAX_DEFLATION = 1032
+"""Bytes that one byte of deflated data can stand for, at most."""
+
+TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
+"""Bytes of a value by its type; 1 of all others."""
 TIFF_PLACES = ((273, 279), (324, 325))
 """Tags of where strips lie and how long they are, and the same of tiles."""
+_TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_SAMPLES, _TIFF_TILE = 256, 257, 258, 277, (322, 323)
+_TIFF_READ = {*TIFF_PLACES[0], *TIFF_PLACES[1], _TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_SAMPLES, *_TIFF_TILE}
+_MOST_TAGS, MOST_STRIPS = 1000, 1 << 20
 
 _TIFF_PIXELS = {256, 257, 258, 259, 262, 266, 273, 277, 278, 279, 284, 317, 320, 322, 323, 324, 325, 338, 339, 347}
 """Tags that say how pixels are laid out: sizes, depth, compression, strips, tiles, palette, meaning of a sample."""
@@ -40,7 +48,7 @@ _MAX_COLOUR = 2.0
 def read_image(path: Path) -> Counts:
     """The counts of an 8- or 16-bit gray image; what is cut off, coloured or no image is refused."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, IMAGE_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: no such image") from None
     except OSError as error:
@@ -51,12 +59,35 @@ def read_image(path: Path) -> Counts:
 def decode_image(data: bytes, where: str) -> Counts:
     """As `read_image`, from the content of a file; `where` says in refusals where it came from."""
     try:
-        image = cv2.imdecode(np.frombuffer(_prove_whole(data, where), np.uint8), cv2.IMREAD_UNCHANGED)
+        whole = _prove_whole(data, where)
+        with _silent_opencv():
+            image = cv2.imdecode(np.frombuffer(whole, np.uint8), cv2.IMREAD_UNCHANGED)
     except (ValueError, LookupError, struct.error, cv2.error):
         image = None
     if image is None:
         raise InputError(f"{where}: is cut off or damaged ({len(data)} bytes); copy or export it again")
     return _merge_planes(image, where)
+
+
+def refuse_size(where: str, height: int, width: int, bits: int) -> None:
+    """Refuse pixels of so many bits that would take more memory than any image should: before a decoder asks for it."""
+    if height * width * bits > 8 * IMAGE_BYTES:
+        raise InputError(
+            f"{where}: claims {width}x{height} pixels of {bits} bits, which are more than {IMAGE_BYTES >> 20} MiB;"
+            " export it smaller"
+        )
+
+
+@contextmanager
+def _silent_opencv() -> Iterator[None]:
+    """What is wrong with a file is told once, by us."""
+    log = cv2.utils.logging
+    level = log.getLogLevel()
+    log.setLogLevel(log.LOG_LEVEL_SILENT)
+    try:
+        yield
+    finally:
+        log.setLogLevel(level)
 
 
 def write_png(path: Path, image: Picture | UInt16[np.ndarray, "height width"]) -> None:
@@ -104,12 +135,14 @@ def _prove_whole(data: bytes, where: str) -> bytes:
     if not data:
         raise InputError(f"{where}: is empty; copy or record it again")
     if data.startswith(PNG):
+        read_png_header(data, len(data), where)
         return PNG + b"".join(_read_chunks(data))
     if data[:4] in TIFF:
-        return _replace_directory(data, TIFF[data[:4]])
+        return _replace_directory(data, TIFF[data[:4]], where)
     if data.startswith(JPEG):
-        _follow_markers(data)
-        return data
+        height, width, channels = read_jpeg_size(data)
+        refuse_size(where, height, width, 8 * channels)
+        return prove_jpeg(data)
     raise InputError(f"{where}: is not a PNG, TIFF or JPEG image; convert it to 16-bit PNG")
 
 
@@ -130,19 +163,21 @@ def _read_chunks(data: bytes) -> Iterator[bytes]:
         at = end
 
 
-def _follow_markers(data: bytes) -> None:
-    """Walk a JPEG's segments to its end marker; a search for it would stop at that of an embedded thumbnail."""
-    at, marker = 2, 0
-    while marker != _JPEG_END:
-        found = _JPEG_MARKER.search(data, at) if marker == _JPEG_SCAN else _JPEG_MARKER.match(data, at)
-        if found is None:
-            raise ValueError("a marker is missing")
-        marker, at = found[1][0], found.end()
-        if marker != _JPEG_END:
-            at += struct.unpack_from(">H", data, at)[0]
+def read_png_header(start: bytes, length: int, where: str) -> tuple[int, int, int]:
+    """Height, width and bits of a sample of a PNG; more than its bytes can hold is refused."""
+    _, _, kind, width, height, bits, colour, checksum = _PNG_HEADER.unpack_from(start)
+    if kind != b"IHDR" or zlib.crc32(start[12:29]) != checksum:
+        raise ValueError("the header is damaged")
+    pixel = bits * _PNG_CHANNELS[colour]
+    if height * width * pixel > 8 * _MAX_DEFLATION * length:
+        raise InputError(
+            f"{where}: claims {width}x{height} pixels in {length} bytes, which is impossible; export it again"
+        )
+    refuse_size(where, height, width, pixel)
+    return height, width, bits
 
 
-def _replace_directory(data: bytes, order: str) -> bytes:
+def _replace_directory(data: bytes, order: str, where: str) -> bytes:
     """A TIFF whose first directory, checked against the file's length, is replaced by one with the pixels' tags alone.
 
     A camera maker's own tags, or a second page, would make libtiff complain on standard error.
@@ -150,21 +185,38 @@ def _replace_directory(data: bytes, order: str) -> bytes:
     (start,) = struct.unpack_from(f"{order}I", data, 4)
     (entries,) = struct.unpack_from(f"{order}H", data, start)
     struct.unpack_from(f"{order}I", data, start + 2 + 12 * entries)  # the last bytes of many a TIFF
+    if entries > _MOST_TAGS:
+        raise InputError(f"{where}: has {entries} tags; at most {_MOST_TAGS} are read, export it again")
     values: dict[int, tuple[int, ...]] = {}
     kept: dict[int, bytes] = {}
     for entry in range(start + 2, start + 2 + 12 * entries, 12):
-        tag, kind, count = struct.unpack_from(f"{order}HHI", data, entry)
-        layout = f"{order}{count}{_TIFF_VALUES.get(kind, 's')}"
-        at = entry + 8 if struct.calcsize(layout) <= 4 else struct.unpack_from(f"{order}I", data, entry + 8)[0]
-        found = struct.unpack_from(layout, data, at)
-        values[tag] = found if kind in _TIFF_VALUES else ()
+        tag, kind, count, at = struct.unpack_from(f"{order}HHII", data, entry)
+        size = count * TIFF_SIZES.get(kind, 1)
+        if size > 4 and at + size > len(data):
+            raise ValueError("a tag's values are missing")
+        if tag in _TIFF_READ and kind in (3, 4):
+            if count > MOST_STRIPS:
+                raise InputError(f"{where}: has {count} strips or tiles; at most {MOST_STRIPS} are read")
+            values[tag] = struct.unpack_from(
+                f"{order}{count}{'H' if kind == 3 else 'I'}", data, entry + 8 if size <= 4 else at
+            )
         if tag in _TIFF_PIXELS:
             kept[tag] = data[entry : entry + 12]
+    _refuse_tiff_size(values, where)
     end = find_pixel_end(values)
     if end is None or end > len(data):
         raise ValueError("pixels are missing")
     directory = struct.pack(f"{order}H", len(kept)) + b"".join(kept[tag] for tag in sorted(kept)) + bytes(4)
     return data[:4] + struct.pack(f"{order}I", len(data)) + data[8:] + directory
+
+
+def _refuse_tiff_size(values: Mapping[int, tuple[int, ...]], where: str) -> None:
+    """By the image's own size, and by that of a tile, for which decoders ask as well."""
+    samples = max((1, *values.get(_TIFF_SAMPLES, ())))
+    pixel = samples * max((8, *values.get(_TIFF_BITS, ())))
+    refuse_size(where, values[_TIFF_HEIGHT][0], values[_TIFF_WIDTH][0], pixel)
+    if all(tag in values for tag in _TIFF_TILE):
+        refuse_size(f"{where}: a tile", values[_TIFF_TILE[1]][0], values[_TIFF_TILE[0]][0], pixel)
 
 
 def find_pixel_end(values: Mapping[int, tuple[int, ...]]) -> int | None:

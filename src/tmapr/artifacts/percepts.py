@@ -15,9 +15,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from tmapr.artifacts.arrays import Header, digest, load_arrays, save_arrays
+from tmapr.artifacts.documents.notes import RecordingNotes
+from tmapr.artifacts.layout import Array, check_arrays
 from tmapr.artifacts.sources import Sources
 from tmapr.exceptions import InputError
-from tmapr.types import CoordinateFrame, Fault, Odometry, Percept
+from tmapr.types import FARTHEST, LATEST, CoordinateFrame, Fault, Odometry, Percept
 
 KIND, VERSION = "percepts", 3
 _SHORTEST = 1e-6
@@ -37,11 +39,6 @@ class Origin:
         text = json.dumps(dict(self.settings), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
-    @classmethod
-    def from_notes(cls, notes: Mapping[str, Any]) -> "Origin":
-        """The origin that a file's notes tell."""
-        return cls(notes.get("settings", {}), notes.get("files", {}))
-
 
 OWN = Origin()
 
@@ -52,13 +49,6 @@ class Marks:
 
     percepts: str
     truth: str
-
-    @classmethod
-    def from_notes(cls, notes: object) -> "Mapping[str, Marks]":
-        """The marks by name that a file's notes tell, if they do."""
-        given = notes if isinstance(notes, dict) else {}
-        told = {name: marks for name, marks in given.items() if isinstance(marks, dict)}
-        return {name: cls(str(marks.get("percepts")), str(marks.get("truth"))) for name, marks in told.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,47 +151,32 @@ class Recording:
         if header.version == 1 and "stamps" in arrays:
             count = arrays["stamps"].size
             arrays |= {"motion": _fill_absent(None, (count, 2)), "truth_headings": _fill_absent(None, (count,))}
-        missing = set(_LAYOUT) - set(arrays)
-        if missing:
-            raise InputError(f"{path}: has no array {sorted(missing)[0]!r}; make it again")
         _check(str(path), arrays)
-        sequence = str(header.notes.get("sequence", path.stem))
-        recording = _assemble(sequence, arrays, CoordinateFrame.from_notes(header.notes.get("frame", {})))
-        origin = Origin.from_notes(header.notes.get("perception", {}))
-        sources = Sources.from_arrays(arrays, str(header.notes.get("whole", "")))
+        notes = RecordingNotes.from_notes(path, header.notes)
+        recording = _assemble(notes.sequence or path.stem, arrays, notes.frame.frame)
+        origin = Origin(notes.perception.settings, notes.perception.files)
+        sources = Sources.from_arrays(arrays, notes.whole)
         if sources is not None and len(sources) != len(recording):
             raise InputError(f"{path}: has {len(sources)} sources for {len(recording)} frames; make it again")
         return replace(recording, origin=origin, sources=sources)
 
 
-# Name, kinds of number or text, axes beside the frames.
 _LAYOUT = {
-    "stamps": ("iu", 0),
-    "descriptors": ("f", 1),
-    "truth": ("f", 1),
-    "positions": ("f", 1),
-    "headings": ("f", 0),
-    "faults": ("U", 0),
-    "motion": ("f", 1),
-    "truth_headings": ("f", 0),
+    "stamps": Array("iu", "rows", -LATEST, LATEST),
+    "descriptors": Array("f", "rows numbers", anything=True),
+    "truth": Array("f", "rows 2", -FARTHEST, FARTHEST, unknown=True),
+    "positions": Array("f", "rows 2", unknown=True),
+    "headings": Array("f", "rows", unknown=True),
+    "faults": Array("U", "rows"),
+    "motion": Array("f", "rows 2", unknown=True),
+    "truth_headings": Array("f", "rows", unknown=True),
 }
 
 
 def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
-    for name, (kinds, axes) in _LAYOUT.items():
-        array = arrays[name]
-        odd = name in ("truth", "positions", "motion") and array.shape[1:] != (2,)
-        if array.dtype.kind not in kinds or array.ndim != axes + 1 or odd:
-            raise InputError(f"{where}: {name} must not be {array.dtype} of shape {array.shape}")
-        count = len(arrays["stamps"])
-        if not count:
-            raise InputError(f"{where}: holds no frame")
-        if len(array) != count:
-            raise InputError(f"{where}: {name} has {len(array)} rows, stamps has {count}")
-    for name in ("truth", "positions", "headings", "motion", "truth_headings"):
-        infinite = np.flatnonzero(np.isinf(arrays[name].reshape(count, -1)).any(axis=1))
-        if len(infinite):
-            raise InputError(f"{where}: {name}, row {infinite[0]}: {arrays[name][infinite[0]].tolist()} is infinite")
+    if "stamps" in arrays and not arrays["stamps"].size:  # of nothing, other arrays may have lost their axes
+        raise InputError(f"{where}: holds no frame")
+    check_arrays(where, arrays, _LAYOUT, "make it again")
     unknown = sorted(set(arrays["faults"].tolist()) - {"", *Fault})
     if unknown:
         raise InputError(f"{where}: {unknown[0]!r} is no fault; known are {', '.join(Fault)}")
@@ -210,9 +185,10 @@ def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
 def _assemble(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFrame) -> Recording:
     """A recording from arrays that were checked."""
     faults = [Fault(name) if name else None for name in arrays["faults"].tolist()]
-    descriptors = _normalise_rows(sequence, arrays["descriptors"].astype(float), faults)
-    names = ("positions", "headings", "truth", "motion")
-    poses, angles, truth, moved = (arrays[name].astype(float) for name in names)
+    names = ("descriptors", "positions", "headings", "truth", "motion")
+    with np.errstate(invalid="ignore"):  # of some kinds of NaN
+        looks, poses, angles, truth, moved = (arrays[name].astype(float) for name in names)
+    descriptors = _normalise_rows(sequence, looks, faults)
     percepts = tuple(
         Percept(
             stamp,

@@ -5,21 +5,28 @@ which reads the file and accepts or refuses it: a probe refuses nothing that cou
 """
 
 import struct
-import zlib
 from io import SEEK_END, FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from tmapr.artifacts.images import JPEG, PNG, TIFF, TIFF_PLACES, Counts, find_pixel_end, read_image
-from tmapr.exceptions import InputError
+from tmapr.artifacts.images import (
+    JPEG,
+    MOST_STRIPS,
+    PNG,
+    TIFF,
+    TIFF_PLACES,
+    TIFF_SIZES,
+    Counts,
+    find_pixel_end,
+    read_image,
+    read_png_header,
+    refuse_size,
+)
+from tmapr.files import IMAGE_BYTES, open_regular
 
 _PNG_END = b"\0\0\0\0IEND\xaeB`\x82"
-_PNG_HEADER = struct.Struct(">8sI4sIIBB3xI")
-_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-_MAX_DEFLATION = 1032
-"""Bytes that one byte of deflated data can stand for, at most."""
-
-_TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}  # bytes of a value; 1 of all others
+_PNG_START = 33
+"""Bytes of its signature and its first chunk."""
 _TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_FORMAT = 256, 257, 258, 339
 _TIFF_READ = {_TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_FORMAT, *TIFF_PLACES[0], *TIFF_PLACES[1]}
 
@@ -48,18 +55,20 @@ class ImageHeader(NamedTuple):
 def probe(path: Path) -> ImageHeader:
     """The size and depth of a PNG, TIFF or JPEG; what is cut off or no image is refused."""
     try:
-        with FileIO(path) as stream:
+        # Unbuffered: a few hundred bytes are all that is wanted.
+        with open_regular(path, IMAGE_BYTES) as whole, FileIO(whole.fileno(), closefd=False) as stream:
             header = _read_ends(stream, path)
     except (OSError, ValueError, LookupError, struct.error):
         header = None
     if header is not None and min(header) > 0:
+        refuse_size(str(path), *header)
         return header
     return ImageHeader.of(read_image(path))
 
 
 def _read_ends(stream: FileIO, path: Path) -> ImageHeader | None:
     """What the two ends say; None, or one of the errors that unpacking raises, where they leave a doubt."""
-    start = stream.read(_PNG_HEADER.size)
+    start = stream.read(_PNG_START)
     length = stream.seek(0, SEEK_END)
     if start.startswith(PNG):
         return _read_png(stream, start, length, path)
@@ -76,14 +85,7 @@ def _read_at(stream: FileIO, at: int, count: int) -> bytes:
 
 
 def _read_png(stream: FileIO, start: bytes, length: int, path: Path) -> ImageHeader | None:
-    _, _, kind, width, height, bits, colour, checksum = _PNG_HEADER.unpack(start)
-    if kind != b"IHDR" or zlib.crc32(start[12:29]) != checksum:
-        return None
-    # Before anybody decodes it: a decoder would first ask for the memory.
-    if height * width * bits * _PNG_CHANNELS[colour] > 8 * _MAX_DEFLATION * length:
-        raise InputError(
-            f"{path}: claims {width}x{height} pixels in {length} bytes, which is impossible; export it again"
-        )
+    height, width, bits = read_png_header(start, length, str(path))
     if _read_at(stream, length - len(_PNG_END), len(_PNG_END)) != _PNG_END:
         return None
     return ImageHeader(height, width, max(bits, 8))
@@ -99,10 +101,10 @@ def _read_tiff(stream: FileIO, order: str, length: int) -> ImageHeader | None:
     values: dict[int, tuple[int, ...]] = {}
     for entry in range(0, 12 * entries, 12):
         tag, kind, count, at = struct.unpack_from(f"{order}HHII", directory, entry)
-        size = count * _TIFF_SIZES.get(kind, 1)
+        size = count * TIFF_SIZES.get(kind, 1)
         if size > 4 and at + size > length:
             return None
-        if tag in _TIFF_READ and kind in (3, 4):
+        if tag in _TIFF_READ and kind in (3, 4) and count <= MOST_STRIPS:
             packed = directory[entry + 8 : entry + 8 + size] if size <= 4 else _read_at(stream, at, size)
             values[tag] = struct.unpack(f"{order}{count}{'H' if kind == 3 else 'I'}", packed)
     end, bits, kinds = find_pixel_end(values), values[_TIFF_BITS][0], values.get(_TIFF_FORMAT, (1,))

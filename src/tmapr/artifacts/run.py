@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tmapr.artifacts.names import file_name
 from tmapr.exceptions import InputError
+from tmapr.files import DOCUMENT_BYTES, SETTINGS_BYTES, open_regular, read_bytes
 
 HEAD = "head.safetensors"
 """A pose head in the folder of its epoch, apr/000012."""
@@ -17,7 +19,7 @@ RESULTS = ("experiment.toml", "map.npz", "state.npz", "provenance.json", "errors
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Paths of one run. In file names the `/` of a sequence's name becomes `__`.
+    """Paths of one run; sequences' names become file names one to one.
 
     `results` is where results lie that are not published yet, as `tmapr.artifacts.results` has it.
     """
@@ -65,7 +67,7 @@ class RunFolder:
         named = self.apr / "best"
         if not named.exists():
             return None
-        head = self.apr / named.read_text(encoding="utf-8", errors="replace").strip() / HEAD
+        head = self.apr / read_bytes(named, SETTINGS_BYTES).decode(errors="replace").strip() / HEAD
         if not is_trained_head(head) or not head.is_file():
             raise InputError(f"{named}: names no epoch that is there; remove {self.apr} and run `tmapr train` again")
         return head
@@ -76,7 +78,7 @@ class RunFolder:
 
     def cache(self, kind: str, sequence: str) -> Path:
         """What networks are trained on, a folder for each sequence; may be removed at any time."""
-        return self.path / "cache" / kind / _file_name(sequence)
+        return self.path / "cache" / kind / file_name(sequence)
 
     @property
     def comparison(self) -> Path:
@@ -90,7 +92,7 @@ class RunFolder:
 
     def placements(self, sequence: str) -> Path:
         """Where every method puts a sequence's frames."""
-        return self.comparison / f"{_file_name(sequence)}.csv"
+        return self.comparison / f"{file_name(sequence)}.csv"
 
     @property
     def ablation(self) -> Path:
@@ -114,24 +116,24 @@ class RunFolder:
 
     def percepts(self, sequence: str) -> Path:
         """A sequence's percept cache."""
-        return self.percepts_folder / f"{_file_name(sequence)}.npz"
+        return self.percepts_folder / f"{file_name(sequence)}.npz"
 
     def estimates(self, sequence: str) -> Path:
         """A sequence's estimates as a table."""
-        return self._results / "estimates" / f"{_file_name(sequence)}.csv"
+        return self._results / "estimates" / f"{file_name(sequence)}.csv"
 
     def beliefs(self, sequence: str) -> Path:
         """What the route filter believed after each frame of a sequence."""
-        return self._results / "estimates" / f"{_file_name(sequence)}.belief.npz"
+        return self._results / "estimates" / f"{file_name(sequence)}.belief.npz"
 
     def trajectory(self, sequence: str) -> Path:
         """A sequence's estimates for evo."""
-        return self._results / "estimates" / f"{_file_name(sequence)}.tum"
+        return self._results / "estimates" / f"{file_name(sequence)}.tum"
 
 
 def is_trained_head(path: Path) -> bool:
     """Whether training named a file so: it lies in some run folder, or did before that was moved or trained anew."""
-    return bool(re.fullmatch(rf"apr/\d{{6,}}/{HEAD}", "/".join(path.parts[-3:])))
+    return bool(re.fullmatch(rf"apr/\d{{6,18}}/{HEAD}", "/".join(path.parts[-3:])))
 
 
 def read_head_error(file: str | None) -> float | None:
@@ -141,18 +143,14 @@ def read_head_error(file: str | None) -> float | None:
     head = Path(file)
     record = head.with_name("training.json")
     try:
-        history = json.loads(record.read_text(encoding="utf-8"))["history"]
+        history = json.loads(read_bytes(record, DOCUMENT_BYTES))["history"]
         error = float(next(epoch["mean"] for epoch in history if epoch["number"] == int(head.parent.name)))
-    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+    except (OSError, InputError, ValueError, LookupError, TypeError, StopIteration, RecursionError, OverflowError):
         return None  # a head from elsewhere: it has to earn its trust without
     return error if 0 < error < float("inf") else None
 
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes; unlike that of settings it stays when a later version knows more of them."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _file_name(sequence: str) -> str:
-    return sequence.strip("/").replace("/", "__")

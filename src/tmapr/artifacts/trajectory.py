@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int64, Shaped
 
 from tmapr.artifacts.atomic import replacing
 from tmapr.exceptions import InputError
+from tmapr.files import TABLE_BYTES, read_text
 from tmapr.types import NANOSECONDS, Estimate, Reason, Recognition, Status
 
 HEADER = (
@@ -30,6 +31,8 @@ _FIRST = ("first_reference", "first_x", "first_y", "first_similarity", "first_sc
 _SHARES = ("p_place", "p_off_map")
 _LATER = ("nis", *_FIRST, "constrained", "reference_sequence", *_SHARES)
 """Columns that tables of earlier versions do not have: none of their rows knew."""
+_LARGEST = 1e15
+"""No number of a table is larger, be it metres, square metres or m/s."""
 _NO_INTEGER = int(np.iinfo(np.int64).min)
 _QUOTE = '"'
 _Parsed = TypeVar("_Parsed")
@@ -105,6 +108,7 @@ def save_estimates(path_csv: Path, path_tum: Path, estimates: Iterable[Estimate]
 def load_estimates(path: Path) -> EstimateTable:
     """Read a table; its columns may stand in any order and beside others."""
     sheet = _read(path)
+    _refuse_covariances(path, sheet.numbers("cov_xx", "cov_xy", "cov_yy"))
     return EstimateTable(
         stamps=np.array(sheet.parse("stamp_ns", _integer), dtype=np.int64),
         positions=sheet.numbers("x", "y"),
@@ -138,6 +142,12 @@ def load_estimates(path: Path) -> EstimateTable:
         p_place=sheet.optional("p_place"),
         p_off_map=sheet.optional("p_off_map"),
     )
+
+
+def _refuse_covariances(path: Path, covariances: Float[np.ndarray, "n 3"]) -> None:
+    xx, xy, yy = covariances.T
+    for row in np.flatnonzero((xx <= 0) | (yy <= 0) | (xx * yy <= xy**2)).tolist():
+        raise InputError(f"{path}: line {row + 2}: {covariances[row].tolist()} is no covariance; run `tmapr run` again")
 
 
 def _values(estimate: Estimate, learned: bool) -> Iterator[int | float | str | None]:
@@ -186,7 +196,7 @@ def _tum_line(estimate: Estimate) -> str:
 
 
 def _number(cell: str) -> float:
-    if not math.isfinite(float(cell)):
+    if not abs(float(cell)) <= _LARGEST:
         raise ValueError(cell)
     return float(cell)
 
@@ -230,7 +240,7 @@ class _Sheet:
 
 def _read(path: Path) -> _Sheet:
     try:
-        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines(), strict=True))
+        lines = list(csv.reader(read_text(path, TABLE_BYTES).splitlines(), strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as a table ({error})") from None
     if len(lines) < 2:

@@ -47,7 +47,7 @@ class AtLocRecipe(Recipe):
     learning_rate: float = Field(5e-5, gt=0, description="Adam's; published")
     weight_decay: float = Field(5e-4, ge=0, description="Adam's L2 regularisation; published")
     dropout: float = Field(0.5, ge=0, lt=1, description="share of the channels left out before the outputs; published")
-    width: int = Field(2048, gt=0, multiple_of=8, description="channels that attend to each other; published")
+    width: int = Field(2048, gt=0, le=8192, multiple_of=8, description="channels that attend to each other; published")
 
 
 class RobustLocRecipe(Recipe):
@@ -59,9 +59,13 @@ class RobustLocRecipe(Recipe):
     learning_rate: float = Field(2e-4, gt=0, description="Adam's; published")
     weight_decay: float = Field(5e-4, ge=0, description="Adam's L2 regularisation; published")
     dropout: float = Field(0.0, ge=0, lt=1, description="share of the channels left out before the outputs")
-    frames: int = Field(5, ge=3, description="of a clip, an odd number, around the one asked about; published: 5 or 7")
+    frames: int = Field(
+        5, ge=3, le=99, description="of a clip, an odd number, around the one asked about; published: 5 or 7"
+    )
     spacing: int = Field(10, gt=0, description="frames from one of a clip to its next; published")
-    size: int = Field(128, ge=32, description="pixels: side that pictures are brought to for the own trunk; published")
+    size: int = Field(
+        128, ge=32, le=4096, description="pixels: side that pictures are brought to for the own trunk; published"
+    )
 
     @model_validator(mode="after")
     def _check_frames(self) -> "RobustLocRecipe":
@@ -80,9 +84,9 @@ class ThermalLocRecipe(Recipe):
     learning_rate: float = Field(5e-5, gt=0, description="Adam's; AtLoc's")
     weight_decay: float = Field(5e-4, ge=0, description="Adam's L2 regularisation; AtLoc's")
     dropout: float = Field(0.1, ge=0, lt=1, description="share of the activations that a step leaves out")
-    width: int = Field(256, gt=0, multiple_of=4, description="channels of a token in the Transformer")
-    layers: int = Field(4, gt=0, description="Transformer layers")
-    heads: int = Field(8, gt=0, description="attention heads; must divide the width")
+    width: int = Field(256, gt=0, le=8192, multiple_of=4, description="channels of a token in the Transformer")
+    layers: int = Field(4, gt=0, le=64, description="Transformer layers")
+    heads: int = Field(8, gt=0, le=256, description="attention heads; must divide the width")
 
     @model_validator(mode="after")
     def _check_heads(self) -> "ThermalLocRecipe":

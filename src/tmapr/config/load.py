@@ -7,9 +7,14 @@ from pathlib import Path
 
 from tmapr.config.tree import AnySettings, Tree, from_tree, put, refuse_removed, shorten
 from tmapr.exceptions import InputError
+from tmapr.files import SETTINGS_BYTES, read_text
 
 _INCLUDE = "include"
 _BARE_WORD = re.compile(r"[A-Za-z_~./][^\s\"'\[\]{}#=,]*")
+_DEEPEST = 32
+"""Sections within sections; ours go down three."""
+# The parser takes time with the square of a dotted key's length, so that one is refused before it is parsed.
+_LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]+[ \t]*\.[ \t]*){{{_DEEPEST}}}")
 
 
 def load_settings(model: type[AnySettings], path: Path | None = None, overrides: Iterable[str] = ()) -> AnySettings:
@@ -52,7 +57,7 @@ def _merge(tree: Tree, over: Tree) -> None:
 
 def _read(path: Path) -> Tree:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return _parse_toml(read_text(path, SETTINGS_BYTES))
     except FileNotFoundError:
         raise InputError(f"{path}: no such experiment file") from None
     except IsADirectoryError:
@@ -61,8 +66,35 @@ def _read(path: Path) -> Tree:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise InputError(f"{path}: is not TOML: {error}") from None
+
+
+def _parse_toml(text: str) -> Tree:
+    """The tree of a text; ValueError says what is wrong with it, or which bound it exceeds."""
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key has more than {_DEEPEST} parts")
+    try:
+        tree = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"its values are nested more than {_DEEPEST} deep") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python counts the digits of an integer before it spends an hour on them
+        raise ValueError("a number has more than 64 bits") from None
+    level: list[object] = [tree]
+    for _ in range(_DEEPEST + 1):
+        inner = [each for value in level for each in _list_inside(value)]
+        if any(isinstance(each, int) and abs(each) >= 2**63 for each in inner):
+            raise ValueError("a number has more than 64 bits")
+        level = inner
+    if level:
+        raise ValueError(f"its values are nested more than {_DEEPEST} deep")
+    return tree
+
+
+def _list_inside(value: object) -> list[object]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
 def _apply(tree: Tree, override: str) -> None:
@@ -80,8 +112,8 @@ def _apply(tree: Tree, override: str) -> None:
 
 def _parse(text: str, override: str) -> object:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return _parse_toml(f"value = {text}")["value"]
+    except ValueError:
         # A shell eats the quotes of a TOML string, so a bare word stands for itself.
         if _BARE_WORD.fullmatch(text):
             return text

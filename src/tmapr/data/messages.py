@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from math import atan2, isfinite, nan
+from math import atan2, hypot, inf, isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ import numpy as np
 
 from tmapr.artifacts.images import Counts, decode_image
 from tmapr.exceptions import InputError
-from tmapr.types import NANOSECONDS
+from tmapr.files import require_file
+from tmapr.types import FARTHEST, NANOSECONDS
 
 Message = Any  # rosbags makes the classes of messages at run time
 Place = tuple[float, float, float]
@@ -105,8 +106,11 @@ class Bag:
             )
         if path.is_file() and path.suffix not in _KINDS:
             raise InputError(f"{path}: is no bag; give a file that ends in {', '.join(_KINDS)} or a ROS 2 bag's folder")
-        for database in path.glob("*.db3") if path.is_dir() else [path] if path.suffix == ".db3" else []:
-            _refuse_journal(database)
+        files = [path] if not path.is_dir() else [file for file in path.iterdir() if file.suffix in (*_KINDS, ".yaml")]
+        for file in files:
+            require_file(file)
+            if file.suffix == ".db3":
+                _refuse_journal(file)
 
     def _refusal(self, where: str, error: Exception) -> InputError:
         """Any error: damage surfaces as whatever the bag library's parsers stumble over, assertions among it."""
@@ -192,13 +196,13 @@ def _view_pixels(message: Message, where: str) -> Counts:
 def _read_pose(pose: Message, where: str) -> Place:
     """Yaw as REP 103 has it, 0 = East and counter-clockwise; a quaternion of zeros, as many leave it, has none."""
     x, y, turn = pose.position.x, pose.position.y, pose.orientation
-    if not (isfinite(x) and isfinite(y)):
+    if not max(abs(x), abs(y)) <= FARTHEST:  # not a number is not so either
         raise InputError(f'{where}: its position is ({x}, {y}); name another topic, or none: data.topics.position = ""')
-    if not turn.x**2 + turn.y**2 + turn.z**2 + turn.w**2 > 0:
+    length = hypot(turn.x, turn.y, turn.z, turn.w)
+    if not 0 < length < inf:
         return x, y, nan
-    # Not 1 − 2(y² + z²), which needs a quaternion of unit length.
-    cosine = turn.w**2 + turn.x**2 - turn.y**2 - turn.z**2
-    return x, y, atan2(2 * (turn.w * turn.z + turn.x * turn.y), cosine)
+    qx, qy, qz, qw = turn.x / length, turn.y / length, turn.z / length, turn.w / length
+    return x, y, atan2(2 * (qw * qz + qx * qy), qw**2 + qx**2 - qy**2 - qz**2)
 
 
 def read_fix(message: Message, where: str) -> Place | None:

@@ -8,7 +8,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +18,16 @@ from jaxtyping import Float, Int
 from tmapr.data.poses import Poses
 from tmapr.data.stamps import parse_stamps
 from tmapr.exceptions import InputError
+from tmapr.files import TABLE_BYTES
+from tmapr.files import read_text as read_whole
+from tmapr.types import FARTHEST
 
 TUM = ("stamp", "x", "y", "z", "qx", "qy", "qz", "qw")
 KITTI = tuple(f"number {place}" for place in range(1, 13))
 
 _STAMP_NAMES = ("stamp", "timestamp", "time", "stamp_ns", "timestamp_ns")
 _MAX_NORM_ERROR = 0.01  # of a quaternion or an axis: four decimals are common and round by less
-_FARTHEST = 1e8  # metres: more than twice around the Earth
+_MOST_ROWS, _MOST_COLUMNS = 2_000_000, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def read_table(path: Path, headless: Sequence[str] = ()) -> TextTable:
     """A file with commas. `headless` are the names of the first columns of a file that begins without a header."""
     reader = csv.reader(io.StringIO(read_text(path)), strict=True, skipinitialspace=True)
     try:
-        rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
+        rows = _bounded(path, ((reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells))
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: is not a CSV file ({error})") from None
     first = rows[0][1] if rows else []
@@ -149,7 +152,7 @@ def make_table(
 def read_text(path: Path) -> str:
     """A text file, with or without a byte order mark."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_whole(path, TABLE_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
@@ -167,7 +170,7 @@ def parse_number(text: str, what: str, where: str) -> float:
         raise InputError(f"{where}: {what} is {text[:40]!r}, not a number") from None
     if not math.isfinite(value):
         raise InputError(f"{where}: {what} is {text[:40]}; leave it empty where it is unknown, or leave out the line")
-    if abs(value) > _FARTHEST:
+    if abs(value) > FARTHEST:
         raise InputError(f"{where}: {what} is {value:g}, farther than any place on Earth")
     return value
 
@@ -175,7 +178,20 @@ def parse_number(text: str, what: str, where: str) -> float:
 def _split_lines(path: Path) -> list[tuple[int, list[str]]]:
     """Each line's cells between spaces, without comments and empty lines."""
     lines = enumerate(read_text(path).split("\n"), start=1)
-    return [(line, cells) for line, text in lines if (cells := text.partition("#")[0].split())]
+    return _bounded(path, ((line, cells) for line, text in lines if (cells := text.partition("#")[0].split())))
+
+
+def _bounded(path: Path, lines: Iterable[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """The lines, as many and as wide as a drive can need; refused while they are read, not when memory is gone."""
+    kept: list[tuple[int, list[str]]] = []
+    for line, cells in lines:
+        if len(cells) > _MOST_COLUMNS or len(kept) > _MOST_ROWS:
+            raise InputError(
+                f"{path}, line {line}: has {len(cells)} cells; a table has at most {_MOST_COLUMNS} columns and"
+                f" {_MOST_ROWS} rows"
+            )
+        kept.append((line, cells))
+    return kept
 
 
 def _read_lines(path: Path, names: Sequence[str]) -> TextTable:

@@ -33,25 +33,30 @@ class Fusion(Settings):
     noise: Literal["paper", "acceleration"] = Field(
         "acceleration", description="Q: white acceleration, however time is cut, or the paper's eq. (8)"
     )
-    position_noise: float = Field(0.25, ge=0, description="q_p: position noise of eq. (8), m²/s²")
+    position_noise: float = Field(0.25, ge=0, le=1e6, description="q_p: position noise of eq. (8), m²/s²")
     velocity_noise: float = Field(
         0.0, ge=0, description="q_v: density of white acceleration, or noise of eq. (8), m²/s³; 0: by the reference"
     )
     apr: bool = Field(True, description="correct with the pose head's positions; false: the map's frames alone")
     apr_variance: float = Field(
-        0.0, ge=0, description="r_a: variance of an APR position per axis, m²; 0: by the reference"
+        0.0, ge=0, le=1e10, description="r_a: variance of an APR position per axis, m²; 0: by the reference"
     )
     correction_variance: float = Field(
-        3.0, gt=0, description="r_l: variance of a reference position at confidence 1, per axis, m²"
+        3.0, ge=1e-6, le=1e10, description="r_l: variance of a reference position at confidence 1, per axis, m²"
     )
     # A confidence never exceeds 1, so a floor below correction_variance would never act.
     min_correction_variance: float = Field(
-        4.0, gt=0, description="r_min: least variance of a reference position, per axis, m²"
+        4.0, ge=1e-6, le=1e10, description="r_min: least variance of a reference position, per axis, m²"
     )
     initial_speed: float = Field(
-        0.0, ge=0, description="σ_v: standard deviation of an unknown velocity, per axis, m/s; 0: by the reference"
+        0.0,
+        ge=0,
+        le=1e6,
+        description="σ_v: standard deviation of an unknown velocity, per axis, m/s; 0: by the reference",
     )
-    max_gap: float = Field(0.0, ge=0, description="Δt_max: longest time a velocity is believed, s; 0: by the reference")
+    max_gap: float = Field(
+        0.0, ge=0, le=1e6, description="Δt_max: longest time a velocity is believed, s; 0: by the reference"
+    )
     correction_lifetime: float = Field(
         0.0, ge=0, description="T: time after a correction that still counts as localized, s; 0: by the reference"
     )

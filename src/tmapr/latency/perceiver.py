@@ -9,6 +9,7 @@ from typing import Literal
 from tmapr.artifacts.documents.latency import Precision, Runtime
 from tmapr.data.health import Detector
 from tmapr.exceptions import InputError
+from tmapr.files import WEIGHTS_BYTES, read_bytes
 from tmapr.localizer import Perceive
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
@@ -115,7 +116,7 @@ def _grant_precision(asked: Precision | None, own: Precision, runtime: Runtime, 
 
 
 def _find_precision(settings: Perception) -> Precision:
-    return "int8" if settings.is_exported and _BYTES in Path(settings.encoder).read_bytes() else "float32"
+    return "int8" if settings.is_exported and _BYTES in read_bytes(Path(settings.encoder), WEIGHTS_BYTES) else "float32"
 
 
 def _choose_onnx_device(device: str) -> str:

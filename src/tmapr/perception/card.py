@@ -15,19 +15,19 @@ STATISTICS = {"imagenet": IMAGENET, "clip": CLIP}
 """Mean and deviation of a checkpoint's input, by the name that settings use."""
 
 Triple = tuple[float, float, float]
-Size = tuple[Annotated[int, Field(gt=0)], Annotated[int, Field(gt=0)]]
+Size = tuple[Annotated[int, Field(gt=0, le=4096)], Annotated[int, Field(gt=0, le=4096)]]
 
 
 class Vit(Settings):
     """A DINOv2 Vision Transformer at patch 14."""
 
     architecture: Literal["vit"] = "vit"
-    width: int = Field(gt=0, description="channels of a token")
-    depth: int = Field(gt=0, description="blocks")
-    heads: int = Field(gt=0, description="attention heads")
-    registers: int = Field(0, ge=0, description="register tokens")
-    rows: int = Field(37, gt=0, description="rows of the trained position embedding")
-    columns: int = Field(37, gt=0, description="columns of the trained position embedding")
+    width: int = Field(gt=0, le=8192, description="channels of a token")
+    depth: int = Field(gt=0, le=256, description="blocks")
+    heads: int = Field(gt=0, le=256, description="attention heads")
+    registers: int = Field(0, ge=0, le=64, description="register tokens")
+    rows: int = Field(37, gt=0, le=256, description="rows of the trained position embedding")
+    columns: int = Field(37, gt=0, le=256, description="columns of the trained position embedding")
     position_rule: Literal["hub", "exact"] = Field("hub", description="how positions are interpolated")
 
     @property
@@ -59,22 +59,22 @@ class Input(Settings):
 class SaladShape(Settings):
     """The widths of a SALAD head."""
 
-    channels: int = Field(gt=0, description="channels of a token")
-    clusters: int = Field(gt=0, description="clusters without the dustbin")
-    cluster_dim: int = Field(gt=0, description="channels of a cluster")
-    token_dim: int = Field(gt=0, description="channels of the summary")
-    hidden: int = Field(gt=0, description="channels between")
+    channels: int = Field(gt=0, le=65536, description="channels of a token")
+    clusters: int = Field(gt=0, le=4096, description="clusters without the dustbin")
+    cluster_dim: int = Field(gt=0, le=65536, description="channels of a cluster")
+    token_dim: int = Field(gt=0, le=65536, description="channels of the summary")
+    hidden: int = Field(gt=0, le=65536, description="channels between")
 
 
 class AprShape(Settings):
     """The widths of a pose head, and the coordinates that its positions are normalised to."""
 
-    channels: int = Field(gt=0, description="channels of a token")
-    width: int | None = Field(None, gt=0, description="width after an input projection; none: no projection")
-    layers: int = Field(2, gt=0, description="Transformer layers")
-    heads: int = Field(8, gt=0, description="attention heads")
-    expansion: int = Field(4, gt=0, description="hidden width of the feed-forward part, in widths")
-    hidden: int = Field(512, gt=0, description="width of the shared layer before the outputs")
+    channels: int = Field(gt=0, le=65536, description="channels of a token")
+    width: int | None = Field(None, gt=0, le=8192, description="width after an input projection; none: no projection")
+    layers: int = Field(2, gt=0, le=64, description="Transformer layers")
+    heads: int = Field(8, gt=0, le=256, description="attention heads")
+    expansion: int = Field(4, gt=0, le=64, description="hidden width of the feed-forward part, in widths")
+    hidden: int = Field(512, gt=0, le=65536, description="width of the shared layer before the outputs")
     pooled: Size | None = Field(None, description="tokens are averaged to this grid first")
     positional: bool = Field(False, description="add fixed position codes to the tokens")
     standardised: bool = Field(False, description="each channel loses its mean and its deviation over the image")
@@ -91,7 +91,9 @@ class Descriptor(Settings):
     weights: tuple[Annotated[float, Field(gt=0)], ...] = Field((1.0,), description="one for each part")
     grid: Size = Field((2, 4), description="rows and columns of the pooling")
     power: float = Field(3.0, gt=0, description="exponent of the generalised mean (gem)")
-    clusters: int = Field(64, gt=0, description="clusters of the SALAD head; the head's file must have as many")
+    clusters: int = Field(
+        64, gt=0, le=4096, description="clusters of the SALAD head; the head's file must have as many"
+    )
 
 
 class Card(Settings):
@@ -103,7 +105,7 @@ class Card(Settings):
     salad: SaladShape | None = None
     apr: AprShape | None = None
     descriptor: Descriptor | None = None
-    dimension: int | None = Field(None, gt=0, description="of the whole descriptor")
+    dimension: int | None = Field(None, gt=0, le=1_000_000, description="of the whole descriptor")
     weights: str | None = Field(None, description="SHA-256 of the safetensors file that lies beside this card")
     sources: dict[str, str] = Field({}, description="what the weights are and the SHA-256 of their files")
     made: dict[str, JsonValue] = Field({}, description="how they were made: data, seeds, recipe, command, results")

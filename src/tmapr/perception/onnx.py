@@ -8,6 +8,7 @@ from jaxtyping import UInt8
 from pydantic import ValidationError
 
 from tmapr.exceptions import InputError
+from tmapr.files import WEIGHTS_BYTES, read_bytes, require_file
 from tmapr.perception.card import Card
 from tmapr.perception.perceiver import Outputs
 
@@ -31,14 +32,13 @@ def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
     """Open a file that `tmapr export` made; another one is refused, since nothing would say how to feed it."""
     import onnxruntime
 
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+    require_file(path, WEIGHTS_BYTES)
     providers, options = _choose_providers(device), onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what goes wrong is told once, below
     # Threads that spin between frames take a core from the rest of the robot.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=providers)
+        session = onnxruntime.InferenceSession(read_bytes(path, WEIGHTS_BYTES), options, providers=providers)
     except Exception as error:
         raise InputError(f"{path}: ONNX Runtime cannot open it ({_first_line(error)}); export it again") from None
     described = session.get_modelmeta().custom_metadata_map.get(METADATA)

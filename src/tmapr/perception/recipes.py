@@ -38,7 +38,7 @@ class Training(Settings):
 
     epochs: int = Field(30, gt=0, description="passes over the training frames; may be raised later")
     patience: int = Field(0, ge=0, description="stop after so many epochs without a better one; 0: never")
-    batch: int = Field(32, gt=0, description="frames of a step")
+    batch: int = Field(32, gt=0, le=65536, description="frames of a step")
     learning_rate: float = Field(1e-4, gt=0, description="AdamW: of the first epochs")
     decay: float = Field(0.7, gt=0, le=1, description="factor of the learning rate")
     decay_every: int = Field(3, gt=0, description="epochs after which that factor is applied, again and again")
@@ -48,17 +48,19 @@ class Training(Settings):
     seed: int = Field(0, ge=0, description="of first weights, order, dropout and augmentation")
     augmentation: Augmentation = Field(Augmentation(), description="of the training pictures")
     cached: bool = Field(True, description="keep tokens on disk; false: encode every picture in every epoch")
-    copies: int = Field(4, gt=0, description="versions of a picture whose tokens are kept, if there is augmentation")
+    copies: int = Field(
+        4, gt=0, le=1000, description="versions of a picture whose tokens are kept, if there is augmentation"
+    )
     precision: Literal["auto", "float32", "float64"] = Field(
         "auto", description="auto: bfloat16 where a GPU has it, else float32; float64: to compare"
     )
     held_out: float = Field(0.1, gt=0, le=0.5, description="last share of each sequence, if data.validation is empty")
     guard: int = Field(120, ge=0, description="frames left out before the share held out")
     pooled: Size | None = Field(None, description="tokens are averaged to this grid; none: 7 × 7, for a ViT not at all")
-    width: int | None = Field(None, gt=0, description="of the head; none: 128, for a ViT its own width")
-    layers: int = Field(2, gt=0, description="Transformer layers")
-    heads: int = Field(8, gt=0, description="attention heads")
-    expansion: int | None = Field(None, gt=0, description="feed-forward width, in widths; none: 2, for a ViT 4")
+    width: int | None = Field(None, gt=0, le=8192, description="of the head; none: 128, for a ViT its own width")
+    layers: int = Field(2, gt=0, le=64, description="Transformer layers")
+    heads: int = Field(8, gt=0, le=256, description="attention heads")
+    expansion: int | None = Field(None, gt=0, le=64, description="feed-forward width, in widths; none: 2, for a ViT 4")
     positional: bool | None = Field(None, description="add position codes to the tokens; none: true, for a ViT false")
     standardised: bool | None = Field(
         None, description="tokens lose mean and deviation over the image; none: true, for a ViT false"
@@ -94,8 +96,8 @@ class Contrast(Settings):
     """Metric learning of a SALAD head: what a batch is, and what a step does with it."""
 
     steps: int = Field(2000, gt=0, description="batches")
-    sites: int = Field(4, gt=0, description="sites in a batch")
-    pairs: int = Field(64, gt=1, description="pairs of frames from each site in a batch")
+    sites: int = Field(4, gt=0, le=4096, description="sites in a batch")
+    pairs: int = Field(64, gt=1, le=65536, description="pairs of frames from each site in a batch")
     rate: float = Field(1e-3, gt=0, description="learning rate of AdamW, falling to 0 along a cosine")
     weight_decay: float = Field(1e-2, ge=0, description="of AdamW")
     temperature: float = Field(0.07, gt=0, description="similarities are divided by it")
@@ -117,7 +119,9 @@ class Metric(Contrast):
     """Metric learning on traverses of one's own, all of one site (`tmapr train --model descriptor`)."""
 
     steps: int = Field(500, gt=0, description="batches")
-    sites: int = Field(1, gt=0, description="times so many pairs in a batch: there is one site, that of the map")
+    sites: int = Field(
+        1, gt=0, le=4096, description="times so many pairs in a batch: there is one site, that of the map"
+    )
     weight: float = Field(1.0, gt=0, description="of the head beside the plain descriptor, which has 1, in training")
     used_weight: float = Field(0.7, gt=0, description="the same in use, if the descriptor has no head yet")
     start: Literal["given", "new"] = Field(
@@ -125,7 +129,7 @@ class Metric(Contrast):
     )
     look: int = Field(50, gt=0, description="steps between looks at the validation")
     correct: float = Field(10.0, gt=0, description="metres: a match this close is right")
-    clusters: int = Field(16, gt=0, description="of a new head")
-    cluster_dim: int = Field(64, gt=0, description="channels of a new head's cluster")
-    token_dim: int = Field(64, gt=0, description="channels of a new head's summary")
-    hidden: int = Field(256, gt=0, description="channels between, in a new head")
+    clusters: int = Field(16, gt=0, le=4096, description="of a new head")
+    cluster_dim: int = Field(64, gt=0, le=65536, description="channels of a new head's cluster")
+    token_dim: int = Field(64, gt=0, le=65536, description="channels of a new head's summary")
+    hidden: int = Field(256, gt=0, le=65536, description="channels between, in a new head")

@@ -15,6 +15,7 @@ from tmapr.artifacts.atomic import replacing, write_text
 from tmapr.artifacts.download import Bounds, ByteWatch, fetch, find_host
 from tmapr.artifacts.run import file_digest
 from tmapr.exceptions import InputError
+from tmapr.files import SETTINGS_BYTES, read_bytes
 
 VARIANTS = ("vits14", "vitb14", "vits14_reg", "vitb14_reg")
 
@@ -122,7 +123,7 @@ def read_digest(path: Path) -> str | None:
     note = _digest_file(path)
     if not note.exists():
         return None
-    return _parse_digest(note.read_text(encoding="utf-8", errors="replace").partition(" ")[0], f"{note}: ")
+    return _parse_digest(read_bytes(note, SETTINGS_BYTES).decode(errors="replace").partition(" ")[0], f"{note}: ")
 
 
 def _write_digest(path: Path, sha256: str) -> None:

@@ -26,6 +26,7 @@ from tmapr.artifacts.atomic import replacing, write_text
 from tmapr.artifacts.run import file_digest
 from tmapr.config import changed
 from tmapr.exceptions import InputError
+from tmapr.files import DOCUMENT_BYTES, WEIGHTS_BYTES, read_bytes, require_file
 from tmapr.perception.apr import AprHead
 from tmapr.perception.card import CLIP, IMAGENET, AprShape, Card, EfficientNet, Input, SaladShape, Vit
 from tmapr.perception.efficientnet import MEAN, STD, EfficientNetLite0, trim
@@ -79,13 +80,16 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise InputError(f"{path}: is no known layout (it begins with {keys}); known: {'; '.join(WeightsLayout)}")
     encoder = trim(found.encoder) if found.layout is WeightsLayout.EFFICIENTNET and found.encoder else found.encoder
     parts = {"encoder": encoder, "salad": found.salad}
-    return _check_parts(path, found.layout, _describe(path, found), {n: part for n, part in parts.items() if part})
+    try:
+        card = _describe(path, found)
+    except ValidationError as error:
+        raise InputError(f"{path}: describes no network that can be built ({_first_fault(error)})") from None
+    return _check_parts(path, found.layout, card, {n: part for n, part in parts.items() if part})
 
 
 def load_content(path: Path) -> Mapping[str, Any]:
     """What a safetensors or PyTorch file holds by name; nothing in it is executed."""
-    if not path.is_file():
-        raise InputError(f"{path}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
+    require_file(path, WEIGHTS_BYTES)
     return _load_safetensors(path) if path.suffix == ".safetensors" else _load_pickle(path)
 
 
@@ -213,12 +217,12 @@ def _measure_axis(path: Path, tensors: Tensors, name: str, axis: int) -> int:
 def _read_ours(path: Path) -> Checkpoint:
     card_file = path.with_suffix(".json")
     try:
-        card = Card.model_validate_json(card_file.read_text(encoding="utf-8"))
+        card = Card.model_validate_json(read_bytes(card_file, DOCUMENT_BYTES))
     except OSError as error:
         raise InputError(f"{card_file}: cannot be read ({error.strerror})") from None
-    except (ValidationError, UnicodeDecodeError) as error:
-        reason = _first_fault(error) if isinstance(error, ValidationError) else error.reason
-        raise InputError(f"{card_file}: is no card of weights ({reason})") from None
+    except ValidationError as error:
+        raise InputError(f"{card_file}: is no card of weights ({_first_fault(error)})") from None
+    require_file(path, WEIGHTS_BYTES)
     if card.weights != file_digest(path):
         raise InputError(f"{path}: is not the file that its card {card_file.name} describes; copy both together")
     tensors: dict[str, Tensors] = {}

@@ -15,6 +15,7 @@ import scipy.linalg
 from jaxtyping import Float, Int
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.artifacts.layout import Array
 from tmapr.exceptions import StateError
 from tmapr.places.recursion import update
 from tmapr.places.triangle import RANK, from_dense, identity_tiles, quadratic_form, round_up, to_dense
@@ -22,6 +23,14 @@ from tmapr.places.triangle import RANK, from_dense, identity_tiles, quadratic_fo
 _LEARN, _UNLEARN = 1.0, -1.0
 _FIRST_CAPACITY = 64
 _ROUNDING = 1e-6
+
+LAYOUT = {
+    "tiles": Array("f", "tiles"),
+    "pending": Array("f", f"{RANK} padded"),
+    "sign": Array("f", "", _UNLEARN, _LEARN),
+    "weights": Array("f", "features places"),
+    "ridge": Array("f", "", 0),
+}
 
 
 class Ridge:
@@ -132,6 +141,9 @@ class Ridge:
         """The state that `arrays` described."""
         dim, classes = arrays["weights"].shape
         state = cls(dim, float(arrays["ridge"]), classes)
+        for name, mine in (("tiles", state._tiles), ("pending", state._pending)):
+            if arrays[name].shape != mine.shape:
+                raise ValueError(f"{name} has the shape {arrays[name].shape}, it must be {mine.shape}")
         state._tiles[:] = arrays["tiles"]
         state._pending[:] = arrays["pending"]
         state._sign = float(arrays["sign"])

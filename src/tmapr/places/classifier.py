@@ -13,12 +13,14 @@ from jaxtyping import Float, Int
 from pydantic import Field, field_validator
 
 from tmapr.artifacts.arrays import Arrays, digest, put, take
+from tmapr.artifacts.layout import Array
 from tmapr.config import Settings
 from tmapr.exceptions import InputError, StateError
 from tmapr.inputs import read_position
 from tmapr.places import analytic, lessons, mixture, unscented
 from tmapr.places.analytic import Ridge
 from tmapr.places.attenuation import Attenuation
+from tmapr.places.grid import LAYOUT as CELLS
 from tmapr.places.grid import Grid
 from tmapr.places.lessons import Ledger, Lesson, check_lesson
 from tmapr.places.mixture import Mixture, Mixtures
@@ -28,6 +30,15 @@ from tmapr.types import PlaceScores
 
 Extension = Literal["unscented", "mixture", "attenuation"]
 
+FITTED = {
+    "width": Array("i", "", 1),
+    "reducer.mean": Array("f", "width"),
+    "reducer.axes": Array("f", "width reduced"),
+    "projector.mean": Array("f", "width", optional=True),
+    "projector.axes": Array("f", "width features", optional=True),
+}
+"""Of what `projection_arrays` gives."""
+
 
 class Places(Settings):
     """The place classifier."""
@@ -36,9 +47,12 @@ class Places(Settings):
     use: tuple[Extension, ...] = Field(
         ("unscented", "mixture", "attenuation"), description="extensions in use: any subset of U, G, H"
     )
-    ridge: float = Field(0.1, gt=0, description="λ: ridge of the analytic classifier")
+    ridge: float = Field(0.1, ge=1e-6, le=1e6, description="λ: ridge of the analytic classifier")
     weight: float = Field(
-        1.7, gt=0, description="weight of one learned sample, with or without U (the paper's 1 + 0.35 + 0.35)"
+        1.7,
+        ge=1e-3,
+        le=1e3,
+        description="weight of one learned sample, with or without U (the paper's 1 + 0.35 + 0.35)",
     )
     projection: Projection = Projection()
     unscented: Unscented = Unscented()
@@ -179,9 +193,15 @@ class Classifier:
             fitted |= {"projector.mean": self._projector.mean, "projector.axes": self._projector.axes}
         return fitted
 
+    @staticmethod
+    def layout(settings: Places) -> dict[str, Array]:
+        """Of what `arrays` gives with these settings."""
+        learned = put("grid.", CELLS) | put("ridge.", analytic.LAYOUT) | put("variation.", unscented.LAYOUT)
+        return learned | put("mixtures.", mixture.LAYOUT) if "mixture" in settings.use else learned
+
     @classmethod
     def from_arrays(cls, settings: Places, fitted: Arrays, learned: Arrays) -> "Classifier":
-        """The classifier that the arrays described."""
+        """The classifier that the arrays described; ValueError where they do not belong together."""
         if settings.projection.kind == "pca":
             projector: Projector = Subspace(fitted["projector.mean"], fitted["projector.axes"])
         else:
@@ -195,7 +215,16 @@ class Classifier:
         ledger = take(learned, "ledger.")
         # A₀ and states of version 2 have none: what they learned is known by its sum alone.
         classifier._ledger = Ledger.from_arrays(ledger) if ledger else Ledger(classifier._ridge.weights.tobytes())
+        classifier._refuse_mixture()
         return classifier
+
+    def _refuse_mixture(self) -> None:
+        """Refuse parts that are each what they should be, and do not belong together."""
+        widths = {self.dimension, self._reducer.width, self._variation.width}
+        if self._ridge.dim != self._projector.dimension or len(widths) > 1:
+            raise ValueError(f"{self._ridge.dim} features of descriptors with {sorted(widths)} numbers")
+        if self.grid.cell != self._settings.cell or self._ridge.ridge != self._settings.ridge:
+            raise ValueError("they were made with another cell or ridge")
 
 
 def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:

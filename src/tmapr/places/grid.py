@@ -9,7 +9,18 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Float, Int
 
+from tmapr.artifacts.layout import Array
+from tmapr.types import FARTHEST
+
 CellIndex = tuple[int, int]
+_MOST_CELLS = 2**53
+"""From the origin: beyond, a float64 no longer tells two of them apart."""
+
+LAYOUT = {
+    "origin": Array("f", "2", -2 * FARTHEST, 2 * FARTHEST),
+    "cell": Array("f", "", 0),
+    "cells": Array("i", "places 2", -_MOST_CELLS, _MOST_CELLS),
+}
 
 
 class Grid:
@@ -81,4 +92,6 @@ class Grid:
         grid = cls(arrays["origin"], float(arrays["cell"]))
         for column, row in arrays["cells"].tolist():
             grid.enter_cell((column, row))
+        if len(grid) != len(arrays["cells"]):
+            raise ValueError(f"{len(arrays['cells'])} places share {len(grid)} cells")
         return grid

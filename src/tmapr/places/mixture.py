@@ -13,16 +13,27 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.artifacts.layout import Array
 from tmapr.config import Settings
 
 _LOG_TAU = float(np.log(2 * np.pi))
+
+LAYOUT = {
+    "counts": Array("f", "places components", 0),
+    "means": Array("f", "places components reduced"),
+    "variances": Array("f", "places components reduced", 0),
+    "shared": Array("f", "reduced", 0),
+    "shared_count": Array("f", "", 0),
+}
 
 
 class Mixture(Settings):
     """G: Gaussian mixtures per place."""
 
     components: int = Field(3, ge=1, le=16, description="Gaussians per place")
-    dimension: int = Field(32, ge=1, description="dimension of the reduced space (principal, from the reference)")
+    dimension: int = Field(
+        32, ge=1, le=16384, description="dimension of the reduced space (principal, of the reference)"
+    )
     prior_count: float = Field(8.0, gt=0, description="samples' worth of trust in the variance shared by all places")
     floor: float = Field(0.02, gt=0, description="smallest variance, as a share of the reference's mean variance")
     max_count: float = Field(100.0, ge=1, description="bound on a component's count: how long it remembers")

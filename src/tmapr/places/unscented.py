@@ -13,7 +13,15 @@ from jaxtyping import Float, Int
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.artifacts.layout import Array
 from tmapr.config import Settings
+
+LAYOUT = {
+    "means": Array("f", "capacity width"),
+    "counts": Array("f", "capacity", 0),
+    "direction": Array("f", "width"),
+    "samples": Array("i", "", 0),
+}
 
 
 class Unscented(Settings):
@@ -52,6 +60,11 @@ class Variation:
         self._counts = np.zeros(0)
         self._direction = np.zeros(dim)
         self._samples = 0
+
+    @property
+    def width(self) -> int:
+        """The length of a descriptor."""
+        return len(self._direction)
 
     @property
     def step(self) -> Float[np.ndarray, " dim"]:

@@ -12,11 +12,23 @@ import numpy as np
 from jaxtyping import Float, Float32, Int, Shaped
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.artifacts.layout import Array
 from tmapr.reference import Reference, measure_reference
-from tmapr.types import Candidate
+from tmapr.types import FARTHEST, LATEST, Candidate
 
 MAPPED = frozenset({"memory.descriptors"})
 """Arrays of a map file worth leaving on disk."""
+
+LAYOUT = {
+    "descriptors": Array("f", "references width", -1.01, 1.01),
+    "positions": Array("f", "references 2", -FARTHEST, FARTHEST),
+    "places": Array("i", "references", 0),
+    "frames": Array("i", "references", 0),
+    "stamps": Array("i", "references", -LATEST, LATEST),
+    "sequences": Array("U", "references"),
+    "headings": Array("f", "references", -10, 10, unknown=True),
+}
+"""Of what `arrays` gives; rows are in the order of places."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ class FinishedRun:
         provenance = Provenance.load(folder.provenance, f"tmapr run {folder.experiment}")
         if provenance.experiment_sha256 != file_digest(folder.experiment):
             raise InputError(f"{folder.experiment}: has changed since its estimates were made; run `tmapr run` again")
+        for name in set(experiment.data.test) - set(provenance.sequences):
+            raise InputError(f"{folder.provenance}: knows nothing of {name!r}; run `tmapr run` again")
         environment = Map.load(folder.map, experiment.system, experiment.data.references)
         if provenance.map != environment.digest:
             raise InputError(f"{folder.path}: its estimates were made with another map; run `tmapr run` again")

@@ -30,6 +30,7 @@ from tmapr.data.sequence import Sequence
 from tmapr.data.stereo import list_names
 from tmapr.data.sthereo import ZONE, write_sthereo
 from tmapr.exceptions import InputError
+from tmapr.files import DOCUMENT_BYTES, read_bytes
 from tmapr.simulation.camera import Camera
 from tmapr.simulation.render import Renderer
 from tmapr.simulation.streets import LEAST, Family, build_world
@@ -230,7 +231,7 @@ def _open_manifest(out: Path, plan: Plan) -> Manifest:
             raise InputError(f"{out}: is not empty and holds no {MANIFEST}; name a new folder, or empty this one")
         return Manifest(plan=plan)
     try:
-        manifest = Manifest.model_validate_json(path.read_bytes())
+        manifest = Manifest.model_validate_json(read_bytes(path, DOCUMENT_BYTES))
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(f"{path}: {where or 'it'} cannot be read; remove {out}, or choose another folder") from None

@@ -25,6 +25,7 @@ from tmapr.artifacts.run import RunFolder
 from tmapr.config import changed, dump_toml
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
+from tmapr.files import DOCUMENT_BYTES, SETTINGS_BYTES, read_bytes
 from tmapr.places.classifier import Extension
 from tmapr.running.encoding import Encoding
 from tmapr.running.evaluating import evaluate_run, save_errors
@@ -80,8 +81,8 @@ class Job:
         """Whether the run is there, whole, with these settings and from these percepts."""
         if not self.folder.inputs.exists():  # written last
             return False
-        same = self.folder.experiment.read_text(encoding="utf-8") == dump_toml(self.experiment)
-        return same and self.folder.inputs.read_text(encoding="utf-8") == self._describe_inputs()
+        same = read_bytes(self.folder.experiment, SETTINGS_BYTES) == dump_toml(self.experiment).encode()
+        return same and read_bytes(self.folder.inputs, DOCUMENT_BYTES) == self._describe_inputs().encode()
 
     def run(self) -> str:
         """Map, adapt, localize, evaluate; the name of the row."""

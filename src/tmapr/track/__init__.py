@@ -6,14 +6,17 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.artifacts.layout import Layout
 from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import Memory
+from tmapr.track.paper import LAYOUT as PAPER
 from tmapr.track.paper import PaperTracker, Track
+from tmapr.track.route import LAYOUT as ROUTE
 from tmapr.track.route import RouteTracker
 from tmapr.tracking import Tracking
 from tmapr.types import Estimate, Percept, Recognition
 
-__all__ = ["PaperTracker", "RouteTracker", "Track", "Tracker", "make_tracker"]
+__all__ = ["PaperTracker", "RouteTracker", "Track", "Tracker", "make_tracker", "track_layout"]
 
 
 @runtime_checkable
@@ -49,6 +52,11 @@ class Tracker(Protocol):
 
     def restore(self, arrays: Arrays) -> None:
         """Continue from where `arrays` of the same method were taken."""
+
+
+def track_layout(method: str) -> Layout:
+    """Of what a tracker's `arrays` gives."""
+    return PAPER if method == "paper" else ROUTE
 
 
 def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory) -> Tracker:

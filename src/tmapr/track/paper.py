@@ -9,10 +9,24 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
+from tmapr.artifacts.layout import Array
 from tmapr.fusion.capf import Correction, Fusion
 from tmapr.retrieval.memory import Memory
 from tmapr.tracking import History, Sighting, Tracking
-from tmapr.types import Belief, Estimate, Percept, Reason, Recognition, Verdict
+from tmapr.types import FARTHEST, LATEST, Belief, Estimate, Percept, Reason, Recognition, Verdict
+
+_STAMP, _POSITION = Array("i", "", -LATEST, LATEST, optional=True), Array("f", "2", -FARTHEST, FARTHEST, optional=True)
+BELIEF = {"stamp": _STAMP, "mean": Array("f", "4", optional=True), "covariance": Array("f", "4 4", optional=True)}
+"""Of a belief's arrays."""
+
+_SIGHTING = {"stamp": _STAMP, "position": _POSITION, "estimate": _POSITION}
+LAYOUT = {
+    "dissenters": Array("i", "", 0),
+    **put("belief.", BELIEF),
+    **put("accepted.", _SIGHTING),
+    **put("dissent.", _SIGHTING),
+    **put("correction.", {"stamp": _STAMP, "position": _POSITION}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +56,7 @@ class Track:
         belief, correction = take(arrays, "belief."), take(arrays, "correction.")
         accepted, dissent = _sighting(take(arrays, "accepted.")), _sighting(take(arrays, "dissent."))
         return cls(
-            Belief(int(belief["stamp"]), belief["mean"], belief["covariance"]) if belief else None,
+            read_belief(belief) if belief else None,
             History(accepted, dissent, int(arrays["dissenters"])),
             Correction(int(correction["stamp"]), correction["position"]) if correction else None,
         )
@@ -130,6 +144,12 @@ class PaperTracker:
         # Nobody said where we are: somewhere on the map.
         spread = float(np.hypot(*self._mapped.std(axis=0)))
         return self._fusion.start(stamp, self._mapped.mean(axis=0), max(spread, self._gates.max_innovation))
+
+
+def read_belief(arrays: Arrays) -> Belief:
+    """The belief that arrays described; ValueError where its covariance is none."""
+    np.linalg.cholesky(arrays["covariance"])
+    return Belief(int(arrays["stamp"]), arrays["mean"], arrays["covariance"])
 
 
 def _fields(part: Belief | Sighting | Correction) -> dict[str, np.ndarray]:

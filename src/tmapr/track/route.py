@@ -11,10 +11,13 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
+from tmapr.artifacts.layout import Array
 from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import Memory
+from tmapr.track.paper import BELIEF, read_belief
 from tmapr.tracking import Tracking
-from tmapr.tracking.place import Placer, Placing
+from tmapr.tracking.place import LAYOUT as PLACER
+from tmapr.tracking.place import PLACING, Placer, Placing
 from tmapr.tracking.route import lay_route
 from tmapr.types import (
     CHI2_95,
@@ -41,6 +44,13 @@ _SLOW = 0.25
 _STANDING = 0.25
 _BEST = 10
 """Matches that vote for a candidate's local support."""
+
+LAYOUT = {
+    **put("placer.", PLACER),
+    "standing": Array("f", "2", 0),
+    **put("placing.", PLACING),
+    **put("belief.", BELIEF),
+}
 
 
 class RouteTracker:
@@ -271,6 +281,6 @@ class RouteTracker:
         self.placer.restore(take(arrays, "placer."))
         self._expected, self._seen = (float(value) for value in arrays["standing"])
         placing, belief = take(arrays, "placing."), take(arrays, "belief.")
-        self._placing = Placing.from_arrays(placing) if placing else None
+        self._placing = Placing.from_arrays(placing, len(self._memory)) if placing else None
         if belief:
-            self.belief = Belief(int(belief["stamp"]), belief["mean"], belief["covariance"])
+            self.belief = read_belief(belief)

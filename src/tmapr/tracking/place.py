@@ -11,20 +11,56 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.artifacts.layout import Array
 from tmapr.tracking.evidence import Scale, add_up, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.level import Levels
 from tmapr.tracking.route import Route
-from tmapr.tracking.speeds import Step
-from tmapr.types import NANOSECONDS, Comparison, Odometry, Percept
+from tmapr.tracking.speeds import PRUNED, Step
+from tmapr.types import FARTHEST, LATEST, NANOSECONDS, Comparison, Odometry, Percept
 
 _POSSIBLE = 0.01
 """Share of the likeliest reference's probability from which on another one near it is possible."""
 _LIKELY, _SURE = 0.5, 0.95
 """Probabilities of a place from which on the drive's matches elsewhere, and those there, are what they seem."""
+_ROUNDING = 1e-6
 _SHARPER = 3.0
 """By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
+
+
+LAYOUT = {
+    "key": Array("f", "width", -1.01, 1.01, optional=True),
+    "labelled": Array("f", "width", -1.01, 1.01, optional=True),
+    "likelihoods": Array("f", "similarities place_weights"),
+    "head": Array("f", "2", 0),
+    "on": Array("f", "speeds references", 0, 1),
+    "mimic": Array("f", "speeds references", 0, 1),
+    "off": Array("f", "entered", 0, 1),
+    "reach": Array("f", "entered", 0),
+    "pace": Array("f", "speeds", 0, 1),
+    "clock": Array("i", "2", -LATEST, LATEST),
+    "view": Array("f", "2", 0, 1.01),
+    "metres": Array("f", "measured"),
+    "levels": Array("f", "4 measures"),
+    "level_views": Array("f", "2", 0),
+}
+"""Of what `Placer.arrays` gives."""
+
+PLACING = {
+    "p_place": Array("f", "", 0, 1.01, optional=True),
+    "p_off_map": Array("f", "", 0, 1.01, optional=True),
+    "peak": Array("i", "", 0, optional=True),
+    "rows": Array("i", "likely", 0, optional=True),
+    "masses": Array("f", "likely", 0, 1.01, optional=True),
+    "position": Array("f", "2", -FARTHEST, FARTHEST, optional=True),
+    "covariance": Array("f", "2 2", optional=True),
+    "share": Array("f", "", 0, 1.01, optional=True),
+    "new_view": Array("b", optional=True),
+    "view_metres": Array("f", "", 0, optional=True),
+    "near": Array("i", "near", 0, optional=True),
+}
+"""Of a placing's arrays: all of them, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +86,12 @@ class Placing:
     """Rows of M₀ around the peak that the belief leaves possible."""
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> "Placing":
-        """The placing whose fields these are."""
+    def from_arrays(cls, arrays: Arrays, references: int) -> "Placing":
+        """The placing on a map of so many references whose fields these are."""
+        if max(*arrays["rows"], *arrays["near"], arrays["peak"]) >= references:
+            raise ValueError(f"a place is beyond the map's {references} references")
         fields: dict[str, Any] = {
-            name: value.item() if value.ndim == 0 else np.array(value) for name, value in arrays.items()
+            name: arrays[name].item() if arrays[name].ndim == 0 else np.array(arrays[name]) for name in PLACING
         }
         return cls(**fields)
 
@@ -199,10 +237,18 @@ class Placer:
             if arrays[name].shape != getattr(state, name).shape:
                 raise ValueError(f"{name} has the shape {arrays[name].shape}")
             setattr(state, name, np.array(arrays[name]))
+        totals = float(state.on.sum() + state.mimic.sum() + state.off.sum()), float(state.pace.sum())
+        # What is pruned is not made up for: a billionth a reference.
+        if max(abs(total - 1.0) for total in totals) > _ROUNDING + PRUNED * 2 * len(self.route):
+            raise ValueError(f"probabilities add up to {totals[0]:g} and those of speeds to {totals[1]:g}")
         self._key = np.array(arrays["key"]) if "key" in arrays else None
         self._stamp, self._peak = (int(value) for value in arrays["clock"])
+        if not 0 <= self._peak < len(self.route):
+            raise ValueError(f"the peak is at {self._peak} of {len(self.route)} references")
         self._seen, self._p_place = (float(value) for value in arrays["view"])
         self._metres = float(arrays["metres"][0]) if len(arrays["metres"]) else None
+        if arrays["levels"].shape[1:] != self.levels.means.shape[1:]:
+            raise ValueError(f"levels have the shape {arrays['levels'].shape}")
         self.levels.means, self.levels.variances = np.split(np.array(arrays["levels"]), 2)
         self.levels.views = np.array(arrays["level_views"])
         self.restore_learned(arrays)

@@ -24,6 +24,7 @@ from tmapr.artifacts.run import RunFolder
 from tmapr.config import Settings, changed_since, differences
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
+from tmapr.files import DOCUMENT_BYTES, SETTINGS_BYTES, read_bytes
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.recipes import Training
 from tmapr.training.models import PoseModel
@@ -139,15 +140,15 @@ class Checkpoints:
         named = self.folder / which
         if not named.exists():
             return None
-        number = named.read_text(encoding="utf-8", errors="replace").strip()
-        if not re.fullmatch(r"\d{6,}", number):
+        number = read_bytes(named, SETTINGS_BYTES).decode(errors="replace").strip()
+        if not re.fullmatch(r"\d{6,18}", number):
             raise self._refusal(f"{named} names no epoch")
         return self.folder / number
 
     def _read(self, folder: Path) -> TrainingRecord:
         try:
-            return TrainingRecord.model_validate_json((folder / _RECORD).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, ValidationError):
+            return TrainingRecord.model_validate_json(read_bytes(folder / _RECORD, DOCUMENT_BYTES))
+        except (OSError, InputError, ValidationError):
             raise self._refusal(f"{folder / _RECORD} is damaged or missing") from None
 
     def _load(self, folder: Path, network: nn.Module, model: PoseModel) -> None:

@@ -1,13 +1,19 @@
 """What is found out about runs, as JSON: each file is one model, written and read here and nowhere else."""
 
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.exceptions import InputError
+from tmapr.files import DOCUMENT_BYTES, read_bytes
+
+_LONG_NUMBER = re.compile(rb"\d{301}")
+"""An integer of JSON may have any number of digits, one that becomes a float may not."""
 
 AnyDocument = TypeVar("AnyDocument", bound="Document")
 
@@ -33,10 +39,26 @@ class Document(BaseModel):
     def load(cls: type[AnyDocument], path: Path, again: str) -> AnyDocument:
         """Read the file; `again` is the command that makes it anew."""
         try:
-            return cls.model_validate_json(path.read_bytes())
+            content = read_bytes(path, DOCUMENT_BYTES)
+            if _LONG_NUMBER.search(content):
+                raise InputError(f"{path}: holds a number of more than 300 digits; make it anew with `{again}`")
+            return cls.model_validate_json(content)
         except FileNotFoundError:
             raise InputError(f"{path}: no such file; make it with `{again}`") from None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); make it anew with `{again}`") from None
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise InputError(f"{path}: {place or 'content'}: {first['msg']}; make it anew with `{again}`") from None
+            raise InputError(f"{path}: {_explain(error, 'content')}; make it anew with `{again}`") from None
+
+    @classmethod
+    def from_notes(cls: type[AnyDocument], path: Path, notes: Mapping[str, Any]) -> AnyDocument:
+        """What the notes of an array file say."""
+        try:
+            return cls.model_validate_json(json.dumps(notes))
+        except ValidationError as error:
+            raise InputError(f"{path}: {_explain(error, 'its notes')}; make it again") from None
+
+
+def _explain(error: ValidationError, whole: str) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))[:80] or whole}: {first['msg']}"

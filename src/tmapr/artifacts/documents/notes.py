@@ -1,0 +1,54 @@
+"""The notes in the headers of array files; all that earlier versions did not write has a default."""
+
+from pydantic import Field, FiniteFloat, JsonValue
+
+from tmapr.artifacts.documents import Document
+from tmapr.artifacts.documents.runs import RecordingMarks
+from tmapr.types import CoordinateFrame
+
+
+class FrameNotes(Document):
+    """What positions are relative to."""
+
+    kind: str = "local"
+    zone: str | None = None
+    origin: tuple[FiniteFloat, ...] = ()
+
+    @property
+    def frame(self) -> CoordinateFrame:
+        """The same as a value."""
+        return CoordinateFrame(self.kind, self.zone, self.origin)
+
+
+class OriginNotes(Document):
+    """Which perception made percepts."""
+
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    files: dict[str, str] = Field(default_factory=dict)
+
+
+class RecordingNotes(Document):
+    """Of percepts."""
+
+    sequence: str | None = None
+    frame: FrameNotes = FrameNotes()
+    perception: OriginNotes = OriginNotes()
+    whole: str = ""
+
+
+class MapNotes(Document):
+    """Of a map."""
+
+    digest: str
+    places: dict[str, JsonValue]
+    frame: FrameNotes
+    perception: OriginNotes = OriginNotes()
+    made_from: dict[str, RecordingMarks] = Field(default_factory=dict)
+
+
+class StateNotes(Document):
+    """Of a state, and of beliefs."""
+
+    map: str
+    method: str = "paper"
+    """The only one that states of version 1 know."""
