@@ -48,7 +48,7 @@ def test_the_likelihood_of_one_gaussian_is_that_of_the_samples_moments(rng):
 def test_a_likelihood_is_the_density_of_the_places_gaussians(rng):
     counts, means = rng.uniform(1, 9, size=(3, 2)), rng.normal(size=(3, 2, DIM))
     variances, query = rng.uniform(0.1, 2.0, size=(3, 2, DIM)), rng.normal(size=DIM)
-    trusted = Mixture(components=2, prior_count=1e-14, floor=1e-12)
+    trusted = Mixture(components=2, prior_count=1e-12, floor=1e-12)
     mixtures = stated(trusted, counts, means, variances, np.ones(DIM))
     densities = [
         [multivariate_normal.logpdf(query, mean, np.diag(variance)) for mean, variance in zip(*place, strict=True)]
@@ -61,7 +61,7 @@ def test_a_likelihood_is_the_density_of_the_places_gaussians(rng):
 def test_a_gaussian_never_born_has_no_part_in_the_likelihood(rng):
     counts, variance, query = [[5.0, 0.0]], np.full(DIM, 0.3), rng.normal(size=DIM)
     means = np.stack([np.ones(DIM), query])[None]
-    mixtures = stated(Mixture(components=2, prior_count=1e-14), counts, means, np.stack([[variance] * 2]), np.ones(DIM))
+    mixtures = stated(Mixture(components=2, prior_count=1e-12), counts, means, np.stack([[variance] * 2]), np.ones(DIM))
     assert mixtures.log_likelihoods(query)[0] == pytest.approx(gaussian(query, np.ones(DIM), variance), rel=1e-12)
 
 
