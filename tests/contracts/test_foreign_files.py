@@ -22,7 +22,7 @@ from tmapr.artifacts.run import RunFolder
 from tmapr.exceptions import TmaprError
 from tmapr.experiment import load
 
-SAMPLE = 40
+SAMPLE = 80
 """Of so many cases the quick suite looks at one."""
 
 

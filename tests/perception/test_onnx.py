@@ -283,7 +283,7 @@ def unknown_operator(path, name=""):
 REFUSED = [
     # what, how the file comes about, and the line it gets
     ("a missing file", lambda path: None, "model.onnx: no such file"),
-    ("a folder", Path.mkdir, "model.onnx: no such file"),
+    ("a folder", Path.mkdir, "model.onnx: is a folder; name a file in it"),
     ("an empty file", lambda path: path.write_bytes(b""), "model.onnx: ONNX Runtime cannot open it"),
     ("a text file", lambda path: path.write_text("no\nmodel\n"), "model.onnx: ONNX Runtime cannot open it"),
     ("a file cut at its beginning", lambda path: cut(path, 10), "model.onnx: ONNX Runtime cannot open it"),

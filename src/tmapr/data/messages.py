@@ -196,7 +196,7 @@ def _view_pixels(message: Message, where: str) -> Counts:
 def _read_pose(pose: Message, where: str) -> Place:
     """Yaw as REP 103 has it, 0 = East and counter-clockwise; a quaternion of zeros, as many leave it, has none."""
     x, y, turn = pose.position.x, pose.position.y, pose.orientation
-    if not max(abs(x), abs(y)) <= FARTHEST:  # not a number is not so either
+    if not hypot(x, y) <= FARTHEST:  # nor is what is not a number
         raise InputError(f'{where}: its position is ({x}, {y}); name another topic, or none: data.topics.position = ""')
     length = hypot(turn.x, turn.y, turn.z, turn.w)
     if not 0 < length < inf:

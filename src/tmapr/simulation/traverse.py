@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tmapr.config import changed
+from tmapr.config.settings import SMALLEST
 from tmapr.simulation.camera import Camera, Sensor
 from tmapr.simulation.light import Appearance
 from tmapr.simulation.movers import Movers
@@ -82,7 +83,8 @@ def prepare_passage(
     if movers:
         scene = join_scenes([scene, movers.scene_at(0.0)])
     # Images were left out between two of these: what lags from one to the next has passed through them.
-    thinned = changed(camera, {"lag": camera.lag ** max(1, motion.duration / traverse.frames / RECORDED)})
+    lag = camera.lag ** max(1, motion.duration / traverse.frames / RECORDED)
+    thinned = changed(camera, {"lag": lag if lag >= SMALLEST else 0.0})
     noise = np.random.SeedSequence([traverse.seed, _NOISE, SIDES.index(side) if side else 0]).generate_state(1)[0]
     return Passage(scene, movers, Appearance.of(scene, traverse.weather), times, positions, views, thinned, int(noise))
 
