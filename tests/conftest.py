@@ -32,6 +32,7 @@ import pytest  # noqa: E402
 WHOLE_RUNS = (
     "tests/benchmarks",
     "tests/contracts/test_foreign",
+    "tests/contracts/test_places_to_run",
     "tests/end_to_end",
     "tests/latency",
     "tests/reports/page",

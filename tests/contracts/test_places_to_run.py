@@ -155,7 +155,7 @@ class Terminal:
 
 
 @by_verb
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.long)])
 def test_a_plain_terminal_is_told_everything_in_its_characters(encoding, arguments, home, monkeypatch):
     monkeypatch.chdir(home)
     terminal = Terminal(monkeypatch, encoding)
@@ -191,7 +191,7 @@ MOVES = {
 
 
 @pytest.mark.parametrize(("before", "after", "calls"), MOVES.values(), ids=MOVES)
-@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+@pytest.mark.parametrize("encoding", ["utf-8", pytest.param("ascii", marks=pytest.mark.long)])
 def test_a_name_that_is_not_utf_8_is_taken_or_refused_in_one_line(encoding, before, after, calls, home, monkeypatch):
     monkeypatch.chdir(home)
     Path(before).rename(after)
@@ -218,6 +218,7 @@ def test_too_little_memory_is_one_line(most, home):
     assert "memory" in refusal(tmapr_in(home, *RUN, limits=[(resource.RLIMIT_AS, most * MIB)]))
 
 
+@pytest.mark.long
 def test_a_good_file_is_not_called_damaged_where_memory_is_short(home):
     """An array larger than what is left of the process's share."""
     save_arrays(home / "run/percepts/noon.npz", Header("percepts", 2, "", {}), {"descriptors": np.zeros((6000, 6000))})
@@ -250,7 +251,10 @@ def test_a_full_disk_names_the_file_that_had_no_room(arguments, file, home, monk
 WAITING = "from tmapr.cli.surroundings import prepare; prepare(); import torch"
 
 
-@pytest.mark.parametrize(("told", "obeyed"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")])
+@pytest.mark.parametrize(
+    ("told", "obeyed"),
+    [({}, "PASSIVE"), pytest.param({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE", marks=pytest.mark.long)],
+)
 def test_threads_that_wait_sleep_unless_somebody_wants_otherwise(told, obeyed, tmp_path):
     """As the library that starts them says. On a loaded machine, spinning took four times the CPU of the work."""
     done = tmapr_in(tmp_path, program=WAITING, OMP_DISPLAY_ENV="true", **told)
