@@ -572,7 +572,7 @@ def test_an_unusable_frame_is_not_taught(spoilt, environment, stream):
 
 
 def test_a_stamp_that_no_file_could_hold_is_refused(tracked, stream):
-    with pytest.raises(InputError, match="nanoseconds since the epoch in 64 bits"):
+    with pytest.raises(InputError, match="nanoseconds since the epoch in 63 bits"):
         tracked.observe(replace(stream.percepts[30], stamp=2**70))
 
 

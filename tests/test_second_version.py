@@ -363,7 +363,7 @@ SETTINGS = {
         "tracking__gates__max_speed": ALWAYS,
         "tracking__gates__expiry": ALWAYS,
         "tracking__gates__recovery": NEVER,
-        "fusion__max_gap": ALWAYS,
+        "fusion__max_gap": 1e6,
         "fusion__max_semi_axis": ALWAYS,
     },
     "every gate": {

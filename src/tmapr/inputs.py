@@ -25,7 +25,7 @@ def read_stamp(given: object, where: str) -> int:
     """Integer nanoseconds that a file can hold."""
     if not isinstance(given, _INTEGER) or isinstance(given, bool) or not -LATEST <= int(given) <= LATEST:
         raise InputError(
-            f"{where}: the stamp must be nanoseconds since the epoch in 64 bits, an integer, got {_describe(given)}"
+            f"{where}: the stamp must be nanoseconds since the epoch in 63 bits, an integer, got {_describe(given)}"
         )
     return int(given)
 

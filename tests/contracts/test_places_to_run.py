@@ -227,7 +227,7 @@ def test_a_good_file_is_not_called_damaged_where_memory_is_short(home):
 
 
 WRITERS = {
-    "map": (("map", "block.toml", "--run", "run"), "run/"),
+    "map": (("map", "block.toml", "--run", "run"), "run/.results/next/map.npz"),
     "report": (("report", "run"), "run/report/index.html"),
     "preview": (("preview", "drive/0.png", "--out", "sheet.png"), "sheet.png"),
 }
@@ -243,7 +243,7 @@ def test_a_full_disk_names_the_file_that_had_no_room(arguments, file, home, monk
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     said = capsys.readouterr().err
-    assert f"File too large: '{file}" in said
+    assert f"{file}: cannot be written, the disk is full (File too large)" in said
     assert said.endswith("; make room and run the command again\n")
     assert said.count("\n") == 1
 

@@ -19,7 +19,7 @@ from tmapr.places.projection import Projection
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map, resume
-from tmapr.types import Estimate, Fault, Frame, Odometry, Percept, Reason
+from tmapr.types import LATEST, Estimate, Fault, Frame, Odometry, Percept, Reason
 
 DIM = 32
 SMALL = Places(cell=15.0, projection=Projection(dimension=64), mixture=Mixture(dimension=8))
@@ -86,7 +86,7 @@ def moving(*numbers):
     return lambda localizer, p: localizer.observe(replace(p, motion=Odometry(*numbers)))
 
 
-STAMP, SHAPE = "must be nanoseconds since the epoch in 64 bits, an integer, got", "must be 2 numbers, got"
+STAMP, SHAPE = "must be nanoseconds since the epoch in 63 bits, an integer, got", "must be 2 numbers, got"
 MISTAKEN = {
     "observe nothing": (lambda localizer, p: localizer.observe(None), "a Percept is needed, got None"),
     "observe an array": (lambda localizer, p: localizer.observe(p.descriptor), "a Percept is needed, got an array of"),
@@ -294,11 +294,11 @@ def test_the_farthest_label_still_leaves_a_state_that_is_saved_and_read(localize
 def test_from_the_first_stamp_to_the_last_the_arithmetic_stays_finite(environment, stream):
     for system in (ROUTE, PAPER):
         found = build(system, environment)
-        found.observe(replace(stream.percepts[0], stamp=-(2**63) + 1))
-        estimate = found.observe(replace(stream.percepts[1], stamp=2**63 - 1))
+        found.observe(replace(stream.percepts[0], stamp=-LATEST))
+        estimate = found.observe(replace(stream.percepts[1], stamp=LATEST))
         assert np.isfinite(estimate.covariance).all()
-        found.start_at(2**63 - 1, [1e8, -1e8], 1e8)
-        found.start_at(-(2**63) + 1, [1e8, -1e8], 1e-6)
+        found.start_at(LATEST, [1e8, -1e8], 1e8)
+        found.start_at(-LATEST, [1e8, -1e8], 1e-6)
         assert np.isfinite(found.observe(stream.percepts[2]).covariance).all()
 
 

@@ -362,7 +362,8 @@ def test_a_sequence_that_is_not_the_same_is_left_out_with_a_line(folder, copy, w
 def test_runs_on_other_sequences_are_refused(folder, copy):
     text = copy.experiment.read_text().replace('test = ["night"]', 'test = ["evening"]')
     copy.experiment.write_text(text)
-    restated(copy, experiment_sha256=file_digest(copy.experiment))
+    timings = json.loads(copy.provenance.read_text())["sequences"]["night"]
+    restated(copy, experiment_sha256=file_digest(copy.experiment), sequences={"evening": timings})
     with pytest.raises(InputError, match=r"was tested on evening, .* on night; only runs on the same sequences"):
         compared(folder, copy)
 

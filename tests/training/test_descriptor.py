@@ -429,7 +429,7 @@ def test_a_head_can_be_all_there_is(trained, experiment, tmp_path):
         ("perception", {"encoder": OWN}, 'perception.encoder is "own"'),
         ("perception", {"encoder": "net.onnx"}, "perception.encoder = 'net.onnx' gives no tokens"),
         ("metric", {"clusters": 24}, "are too few for 24 clusters"),
-        ("metric", {"rate": 1e30}, "metric.rate = 1e+30: step 2 diverged; lower it"),
+        ("metric", {"rate": 1e12}, "metric.rate = 1e+12: step 3 diverged; lower it"),
     ],
 )
 def test_what_cannot_be_trained_is_refused(experiment, tmp_path, section, changes, said):

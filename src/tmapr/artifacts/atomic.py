@@ -28,7 +28,8 @@ def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PARTIAL, dir=path.parent)
+    with naming(path):
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PARTIAL, dir=path.parent)
     partial = Path(name)
     try:
         with naming(path), os.fdopen(descriptor, "wb") as stream:
@@ -39,10 +40,8 @@ def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
         if retiring:
             retiring.unlink(missing_ok=True)
         partial.replace(path)
-    except BaseException as error:
+    except BaseException:
         partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in _FULL:
-            raise InputError(f"{path}: cannot be written, the disk is full; make room and try again") from None
         raise
     flush_folder(path.parent)
 
@@ -58,12 +57,14 @@ def flush_folder(folder: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Around writing to `path`: a disk that is full says so without the name of the file."""
+    """Around writing to `path`: a disk that is full says so without the name of the file and the way out."""
     try:
         yield
     except OSError as error:
-        if error.filename is None:
-            error.filename = str(path)
+        if error.errno in _FULL:
+            raise InputError(
+                f"{path}: cannot be written, the disk is full ({error.strerror}); make room and run the command again"
+            ) from None
         raise
 
 

@@ -31,7 +31,7 @@ class Retrieval(Settings):
     class_weight: float = Field(0.3, ge=0, description="weight of the class score beside the cosine")
     likelihood_weight: float = Field(0.1, ge=0, description="weight of the log-likelihood (G) beside the cosine")
     clip: float = Field(3.0, gt=0, description="standardised log-likelihoods are clipped to ± this")
-    trusted_leverage: float = Field(0.15, ge=1e-3, le=1e3, description="leverage at which the class terms count half")
+    trusted_leverage: float = Field(0.15, ge=1e-3, description="leverage at which the class terms count half")
     steepness: float = Field(4.0, gt=0, le=100, description="exponent with which trust falls beyond that leverage")
     support_matches: int = Field(10, ge=1, description="best matches that vote for local support")
     support_radius: float = Field(

@@ -26,7 +26,7 @@ from tmapr.running.evaluating import evaluate_run
 from tmapr.running.finished import FinishedRun
 from tmapr.types import CHI2_95
 
-HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\x1b"
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;"
 
 
 @pytest.fixture(scope="module")
