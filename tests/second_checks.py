@@ -3,12 +3,17 @@
 from itertools import chain, combinations
 
 import numpy as np
+import pytest
 
 from second_streams import FRAMES
 from side_by_side import EXACT, follow, small_system
 
 EXTENSIONS = ("unscented", "mixture", "attenuation")
-SUBSETS = list(chain.from_iterable(combinations(EXTENSIONS, count) for count in range(4)))
+_ALL = list(chain.from_iterable(combinations(EXTENSIONS, count) for count in range(4)))
+SUBSETS = [
+    pytest.param(use, marks=pytest.mark.long if len(use) == 2 else (), id="+".join(use) or "none") for use in _ALL
+]
+"""Pairs take as long as the others and are of the same parts: they are for the long suite."""
 
 
 def follow_subset(use, stream):

@@ -101,6 +101,7 @@ def afford(path, end):
     return min(end, COSTLY.get(path, end))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["route", "paper"])
 @pytest.mark.parametrize(("path", "end"), NUMBERS, ids=[f"{path}={end:g}" for path, end in NUMBERS])
 def test_a_drive_stays_finite_at_the_ends_of_a_range(path, end, method):

@@ -6,7 +6,7 @@ from second_checks import SUBSETS, SameOnBothSides, follow_subset
 from second_streams import random_stream
 
 
-@pytest.fixture(scope="module", params=SUBSETS, ids=lambda use: "+".join(use) or "none")
+@pytest.fixture(scope="module", params=SUBSETS)
 def sides(request):
     return follow_subset(request.param, random_stream)
 
