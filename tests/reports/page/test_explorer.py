@@ -81,7 +81,7 @@ def test_a_margin_without_a_rival_is_infinite_and_a_negative_score_has_a_minus()
 
 def test_the_verdict_says_the_reason_in_words_and_warns_of_a_wrong_match():
     right, wrong, refused = write_cards(sequence(reasons=(Reason.ACCEPTED,) * 39 + (Reason.JUMPS,)), [3, 35, 39])
-    assert right.verdict == "accepted: the match passed every gate and corrected the filter"
+    assert right.verdict == "accepted: the match was believed and corrected the filter"
     assert wrong.verdict.startswith(right.verdict)
     assert "WRONG" in wrong.verdict
     assert refused.verdict.startswith("jumps: the match is farther")

@@ -155,8 +155,8 @@ _ERRORS = (
 
 
 REASONS: Mapping[Reason, str] = {
-    Reason.ACCEPTED: "the match passed every gate and corrected the filter",
-    Reason.RELOCALIZED: "several matches in a row agreed with one another and overruled the filter",
+    Reason.ACCEPTED: "the match was believed and corrected the filter",
+    Reason.RELOCALIZED: "what was seen since overruled the filter, which starts again there",
     Reason.NO_CANDIDATE: "the search found no reference",
     Reason.FAULTY_FRAME: "the image is frozen, empty, saturated or damaged",
     Reason.REPEATED_STAMP: "the frame before it has the same stamp",
@@ -171,7 +171,7 @@ REASONS: Mapping[Reason, str] = {
     Reason.AMBIGUOUS: "a match elsewhere scores nearly as well",
     Reason.OFF_MAP: "more likely than any place is that the camera has left the map",
 }
-"""Why the gates decide as they do."""
+"""Why it was decided so."""
 
 FACTS = (
     "status",

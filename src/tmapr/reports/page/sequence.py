@@ -158,7 +158,7 @@ _TABLES = (
     " honest filter has a NEES and a NIS of 2 and .95 of the frames in its 95 % ellipse. The time is that of a step"
     " after perception."
 )
-_REASONS = "What the gates said of each frame."
+_REASONS = "What was decided on each frame."
 _SIMILARITIES = (
     f"Similarity of the first candidate: right ones (within {RADIUS:g} m of the truth) upward, wrong ones downward. A"
     " good threshold has the wrong ones on its left and the right ones on its right."
