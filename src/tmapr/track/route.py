@@ -57,7 +57,7 @@ class RouteTracker:
     """Owns the belief over the route and the Kalman filter's."""
 
     def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
-        route = lay_route(memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors)
+        route = lay_route(memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors, memory.headings)
         reference = memory.reference
         self.placer = Placer(route, tracking.radius or reference.place)
         self.belief: Belief | None = None

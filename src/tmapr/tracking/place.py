@@ -16,14 +16,23 @@ from tmapr.tracking.evidence import Scale, add_up, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.level import Levels
+from tmapr.tracking.reckoning import Reckoning
 from tmapr.tracking.route import Route
-from tmapr.tracking.speeds import PRUNED, Step
+from tmapr.tracking.speeds import FAR_VIEW, PRUNED, Step
 from tmapr.types import FARTHEST, LATEST, NANOSECONDS, Comparison, Odometry, Percept
 
 _POSSIBLE = 0.01
 """Share of the likeliest reference's probability from which on another one near it is possible."""
 _LIKELY, _SURE = 0.5, 0.95
 """Probabilities of a place from which on the drive's matches elsewhere, and those there, are what they seem."""
+_DOUBTED = 0.9
+"""Probability that a place is given at most while dead reckoning contradicts it."""
+_PLACES_DOUBTED = 5.0
+"""Places for which a contradicted one must be followed to be believed."""
+_NEW_TURN = 0.2
+_AROUND = 1.0
+_UNSEEN_TURN = 0.1
+"""Radians by which a frame may turn unseen."""
 _ROUNDING = 1e-6
 _SHARPER = 3.0
 """By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
@@ -96,6 +105,41 @@ class Placing:
         return cls(**fields)
 
 
+@dataclass(slots=True)
+class Turned:
+    """How far the camera turned since the last view, frame by frame."""
+
+    sum: float = 0.0
+    variance: float = 0.0
+    last: float = 0.0
+    """The last frame's, which one that cannot be told is taken to go on with."""
+    told: bool = False
+    """Whether any frame could be told."""
+
+    def add(self, turn: float | None) -> None:
+        """Add a frame."""
+        if turn is None:
+            turn = self.last
+            self.variance += _UNSEEN_TURN**2 + turn**2
+        else:
+            self.told = True
+        self.sum, self.last = self.sum + turn, turn
+
+    @property
+    def total(self) -> float | None:
+        """All of it, if it can be told."""
+        return self.sum if self.told else None
+
+    @property
+    def error(self) -> float:
+        """Its deviation."""
+        return float(np.sqrt(self.variance))
+
+    def begin_anew(self) -> "Turned":
+        """For the next view."""
+        return Turned(last=self.last)
+
+
 class Placer:
     """Owns the belief over the route and what was learned of evidence and pose head."""
 
@@ -118,6 +162,8 @@ class Placer:
         self._metres: float | None = 0.0
         self._peak, self._p_place = 0, 0.0
         self.levels = Levels(2)
+        self.reckoning = Reckoning(self.radius)
+        self._turned = Turned()
 
     def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
         """Take in a usable frame."""
@@ -133,6 +179,8 @@ class Placer:
         """Add the way since the last frame, if anything measured it."""
         speed = motion.speed if motion else None
         self._metres = None if speed is None or self._metres is None else self._metres + speed * seconds
+        rate = motion.yaw_rate if motion else None
+        self._turned.add(None if rate is None else rate * seconds)
 
     def _take_view(
         self, percept: Percept, ordered: Comparison, head: Float[np.ndarray, "2"] | None, change: float
@@ -148,8 +196,28 @@ class Placer:
         filter_.update(evidence, arriving)
         self._peak, self._p_place = filter_.find_peak(self.radius)
         self._weigh_level(ordered, new)
+        self._reckon(float(change))
         # A copy: a program may fill its array with the next frame.
         self._key, self._stamp, self._seen, self._metres = percept.descriptor.copy(), percept.stamp, 0.0, 0.0
+        self._turned = self._turned.begin_anew()
+
+    def _reckon(self, change: float) -> None:
+        """Hold the place against dead reckoning; one that it contradicts is doubted until it was followed for long."""
+        reckoning, route = self.reckoning, self.route
+        turn = self._turned.total
+        driven = 1.0 if turn is None else max(1.0 - abs(turn) / (_NEW_TURN * max(change, 1.0)), 0.1)
+        metres = abs(self._metres) if self._metres is not None else driven * self.filter.metres_a_view * min(change, FAR_VIEW)
+        reckoning.advance(metres, turn, self._turned.error)
+        if self._p_place < _SURE:
+            return
+        spot = route.positions[self._peak]
+        near = route.tree.query_ball_point(spot, _AROUND * self.radius)
+        if reckoning.contradicts(spot, route.headings[near]):
+            reckoning.doubted += metres
+            if reckoning.doubted < _PLACES_DOUBTED * self.radius:
+                self._p_place = _DOUBTED
+                return
+        reckoning.settle(spot, float(route.headings[self._peak]))
 
     def _weigh_level(self, ordered: Comparison, new: float) -> None:
         """Hold the match at the believed place against the drive's own matches, and against the best one elsewhere."""

@@ -42,6 +42,8 @@ class Route:
     speed: float
     """Metres a second while driving, in the median."""
     spacing: float
+    headings: Float[np.ndarray, " refs"]
+    """Which way the camera looked, in radians; NaN where nobody knows."""
     links: Int[np.ndarray, "links 2"]
     """Ordered pairs of references at one spot that are not neighbours along the way: crossings, other traverses."""
     tree: cKDTree
@@ -74,6 +76,7 @@ def lay_route(
     stamps: Int[np.ndarray, " refs"],
     places: Int[np.ndarray, " refs"],
     descriptors: Float[np.ndarray, "refs dim"],
+    headings: Float[np.ndarray, " refs"] | None = None,
 ) -> Route:
     """From the rows of each traverse in the order they were driven, and what M₀ holds of them."""
     rows = np.concatenate(drives)
@@ -101,6 +104,7 @@ def lay_route(
         view=view,
         speed=reference.speed,
         spacing=spacing,
+        headings=np.full(len(rows), np.nan) if headings is None else headings[rows],
         links=np.zeros((0, 2), dtype=np.int64),
         tree=cKDTree(positions[rows]),
     )
