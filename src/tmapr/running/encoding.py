@@ -143,8 +143,8 @@ class Encoding:
         """Put together all percepts of a recording, kept or made now."""
         wanted: Iterator[Percept] = iter(())  # where nothing has to be encoded, no perceiver is opened
         if renewal.encoded:
-            stream = self._perceiver.with_inspection((detector := Detector()).inspect).stream
-            wanted = stream(_select(sequence, renewal, detector))
+            perceiver = self._perceiver.with_inspection(Detector().inspect)
+            wanted = perceiver.stream(_select(sequence, renewal, perceiver))
         rows = renewal.rows.tolist()
         for place in self._watch(range(len(rows))) if renewal.encoded else range(len(rows)):
             if rows[place] < 0:
@@ -229,8 +229,8 @@ class _Assembly:
         recording.save(path, np.array(self._descriptors))
 
 
-def _select(sequence: Sequence, renewal: Renewal, detector: Detector) -> Iterator[Frame]:
-    """The frames to encode; the detector is shown the image before each of them, as if it had seen the whole stream.
+def _select(sequence: Sequence, renewal: Renewal, perceiver: Perceiver) -> Iterator[Frame]:
+    """The frames to encode; the perceiver is shown the image before each of them, as if it had seen the whole stream.
 
     It compares with one image, so the last that can be read is enough.
     """
@@ -238,16 +238,16 @@ def _select(sequence: Sequence, renewal: Renewal, detector: Detector) -> Iterato
     for row, (frame, readable) in enumerate(zip(sequence, renewal.readable, strict=True)):
         if renewal.rows[row] < 0:
             # Frames are asked for ahead of being inspected, so what came before is shown when the image is taken.
-            yield replace(frame, image=partial(_read_after, tuple(behind), frame, detector))
+            yield replace(frame, image=partial(_read_after, tuple(behind), frame, perceiver))
             behind = []
         else:
             behind = [frame] if readable else [*behind, frame]
 
 
-def _read_after(behind: tuple[Frame, ...], frame: Frame, detector: Detector) -> np.ndarray:
+def _read_after(behind: tuple[Frame, ...], frame: Frame, perceiver: Perceiver) -> np.ndarray:
     for earlier in behind:
         try:
-            detector.inspect(earlier.image())
+            perceiver.look(earlier.image())
         except InputError:
             continue
     return frame.image()
