@@ -127,12 +127,12 @@ CHANGES = {
     ),
     "four frames removed": (
         remove_frames,
-        {"night": (6, 10, 13)},
+        {"night": (3, 6, 8, 10, 11, 13)},
         ["night: 4 images removed; 3 of 12 images are encoded again"],
     ),
     "the reference extended": (
         extend_reference,
-        {"noon": range(COUNT, COUNT + 5)},
+        {"noon": range(COUNT - 1, COUNT + 5)},
         ["noon: 5 images added; 5 of 21 images are encoded again", MAPPED],
     ),
     "an image became that before it": (

@@ -121,7 +121,7 @@ class Encoding:
             self.tell(f"{name}: {attempt.renewal.describe() if attempt.source else self._explain(path)}")
 
     def _find_usable(self, path: Path) -> Recording | None:
-        """Kept percepts that say what they were made from, with this perception; a program's own are refused."""
+        """Kept percepts of this version that say what they were made from, with this perception; no program's own."""
         if not path.exists():
             return None
         try:
@@ -131,12 +131,15 @@ class Encoding:
                 return None
             raise
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
-        return None if changes or kept.sources is None or self._trust == "nothing" else kept
+        earlier = kept.sources is None or kept.version < VERSION
+        return None if changes or earlier or self._trust == "nothing" else kept
 
     def _explain(self, path: Path) -> str:
         """Why nothing of kept percepts can be used."""
-        changes = self._experiment.perception.changes_since(Recording.load(path).origin, str(path))
-        why = f"made with {'; '.join(changes)}" if changes else "of an earlier version, which kept no sources"
+        kept = Recording.load(path)
+        changes = self._experiment.perception.changes_since(kept.origin, str(path))
+        missed = "kept no sources" if kept.sources is None else "did not look for turns"
+        why = f"made with {'; '.join(changes)}" if changes else f"of an earlier version, which {missed}"
         return f"its percepts were {why}; all images are encoded again"
 
     def _encode(self, sequence: Sequence, renewal: Renewal, assembly: "_Assembly", so_far: Path) -> None:
