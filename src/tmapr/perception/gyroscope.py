@@ -11,7 +11,7 @@ from jaxtyping import Float32
 
 from tmapr.artifacts.images import Counts
 
-Sketch = Float32[np.ndarray, "height 128"]
+Sketch = Float32[np.ndarray, "rows 128"]
 
 _WIDTH = 128
 _LEAST_SIDE = 32

@@ -97,7 +97,7 @@ class Perceiver:
                 waiting = reader.submit(self._take_next, remaining, batch)
                 yield from self._perceive(*taken)
 
-    def look(self, counts: Shaped[np.ndarray, "height width"]) -> tuple[Fault | None, float | None]:
+    def look(self, counts: Shaped[np.ndarray, "..."]) -> tuple[Fault | None, float | None]:
         """Inspect the next image of the stream: why it cannot be used, and how far it moved since the last one.
 
         Faulty images are compared too: each that can be read is the last one to the next, whatever it shows.
