@@ -68,3 +68,19 @@ def noon_detour():
     from made_up import drive_noon_detour
 
     return drive_noon_detour()
+
+
+@pytest.fixture(scope="session")
+def city_lap():
+    """The frames of a lap of a rendered city block, with their images and headings."""
+    from tmapr.simulation.camera import Camera
+    from tmapr.simulation.record import film
+    from tmapr.simulation.streets import build_world
+    from tmapr.simulation.texture import make_texture
+    from tmapr.simulation.traverse import Traverse
+    from tmapr.simulation.weather import find_weather
+    from tmapr.types import CoordinateFrame
+
+    camera = Camera(width=128, height=96, focal=100.0)
+    lap = Traverse("noon", find_weather("noon"), seed=5, frames=200)
+    return list(film(build_world("city", 3, length=300.0), lap, camera, make_texture(3), CoordinateFrame()))

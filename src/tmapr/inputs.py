@@ -81,23 +81,27 @@ def read_percept(given: object, dimension: int) -> Percept:
     position = None if given.position is None else _read_numbers(given.position, 2, f"{where}: its position")
     heading = None if given.heading is None else _read_number(given.heading, f"{where}: its heading")
     motion = _read_motion(given.motion, where)
+    shift = None if given.shift is None else _read_number(given.shift, f"{where}: its shift")
     said = [*(() if position is None else position), *(() if heading is None else (heading,))]
     if not all(abs(number) < FARTHEST for number in said):  # a comparison with NaN is False
         fault = fault or Fault.INVALID
     if motion and not all(abs(number) < FARTHEST for number in (motion.speed or 0.0, motion.yaw_rate or 0.0)):
         fault, motion = fault or Fault.INVALID, None
+    if shift is not None and not abs(shift) <= 1:
+        fault, shift = fault or Fault.INVALID, None
     descriptor = given.descriptor
     if not given.fault:
         descriptor, usable = _read_descriptor(descriptor, dimension, where)
         fault = fault if usable else Fault.INVALID
-    read = (stamp, descriptor, position, heading, fault, motion)
+    read = (stamp, descriptor, position, heading, fault, motion, shift)
     # The very percept where nothing had to be made plain: programs and tests recognise theirs in the estimate.
     untouched = all(mine is theirs for mine, theirs in zip(read, _list_fields(given), strict=True))
     return given if untouched else Percept(*read)
 
 
 def _list_fields(percept: Percept) -> tuple[object, ...]:
-    return percept.stamp, percept.descriptor, percept.position, percept.heading, percept.fault, percept.motion
+    pose = percept.position, percept.heading
+    return percept.stamp, percept.descriptor, *pose, percept.fault, percept.motion, percept.shift
 
 
 def _read_descriptor(given: object, dimension: int, where: str) -> tuple[Float[np.ndarray, " dim"], bool]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from tmapr.artifacts.layout import check_arrays
 from tmapr.artifacts.percepts import OWN, Marks, Origin, Recording
 from tmapr.config import Settings, changed_since, settings_digest
 from tmapr.data.poses import track_direction
+from tmapr.data.turns import fit_turn_gain, pair_turns
 from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.labels import LAYOUT as LABELS
@@ -27,7 +29,9 @@ from tmapr.track import track_layout
 from tmapr.tracking import Tracking
 from tmapr.types import CoordinateFrame, Watch
 
-MAP_KIND, MAP_VERSION = "map", 2
+MAP_KIND, MAP_VERSION = "map", 3
+_SINCE = {"sequences": 2, "headings": 2, "turn_gain": 3}
+"""The version from which on maps have an array."""
 _MAP_AGAIN = "run `tmapr map` again"
 _START_AGAIN = "remove it to start from A₀"
 _UNIT_TOLERANCE = 1e-2
@@ -84,9 +88,10 @@ class Map:
         if changed:
             raise InputError(f"{path}: was mapped with {'; '.join(changed)}; {_MAP_AGAIN}")
         memory = take(arrays, "memory.")
-        if header.version == 1:
-            _check_map(path, arrays, system, later=("memory.sequences", "memory.headings"))
-            memory |= _complete(memory, references)
+        if header.version < MAP_VERSION:
+            later = {name: since for name, since in _SINCE.items() if header.version < since}
+            _check_map(path, arrays, system, later=tuple(put("memory.", later)))
+            memory |= {name: array for name, array in _complete(memory, references).items() if name in later}
         _check_map(path, arrays | put("memory.", memory), system)
         mapped = sorted(set(memory["sequences"].tolist()))
         if references and mapped != sorted(references):
@@ -131,6 +136,8 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     parts = list(zip(references, usable, strict=True))
     descriptors = np.array([reference.percepts[row].descriptor for reference, rows in parts for row in rows])
     positions = np.concatenate([reference.truth[rows] for reference, rows in parts])
+    headings = [_find_headings(reference, rows) for reference, rows in parts]
+    turns = [_list_turns(*part, along) for part, along in zip(parts, headings, strict=True)]
     classifier = Classifier.fit(system.places, descriptors, positions)
     places = [classifier.learn(descriptors[row], positions[row]).place for row in watch(range(len(positions)))]
     memory = remember(
@@ -140,7 +147,8 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
         np.concatenate([reference.stamps[rows] for reference, rows in parts]),
         frames=np.concatenate(usable),
         sequences=np.repeat([reference.sequence for reference in references], [len(rows) for rows in usable]),
-        headings=np.concatenate([_find_headings(reference, rows) for reference, rows in parts]),
+        headings=np.concatenate(headings),
+        turn_gain=fit_turn_gain(np.concatenate(turns)),
         probes=system.retrieval.probes,
     )
     # The lessons of the mapping are nobody's: a map has no ledger.
@@ -161,6 +169,13 @@ def _list_usable(reference: Recording) -> list[int]:
 def _find_headings(reference: Recording, rows: list[int]) -> Float[np.ndarray, " rows"]:
     """As recorded, or along the track of a traverse that recorded none; no mixture: a camera may look sideways."""
     return track_direction(reference.truth[rows]) if reference.headings is None else reference.headings[rows]
+
+
+def _list_turns(
+    reference: Recording, rows: list[int], headings: Float[np.ndarray, " rows"]
+) -> Float[np.ndarray, "pairs 2"]:
+    shifts = [reference.percepts[row].shift for row in rows]
+    return pair_turns(rows, headings, np.array([nan if shift is None else shift for shift in shifts]))
 
 
 def _refuse_mixture(references: Sequence[Recording]) -> None:
@@ -186,11 +201,11 @@ def _refuse_mixture(references: Sequence[Recording]) -> None:
 
 
 def _complete(memory: Arrays, references: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """What version 1 did not keep: it mapped one traverse, which the experiment may name, and no headings."""
+    """What earlier versions did not keep; version 1 mapped one traverse, which the experiment may name."""
     name = references[0] if len(references) == 1 else ""
     order, headings = np.argsort(memory["frames"]), np.full(len(memory["frames"]), np.nan)
     headings[order] = track_direction(memory["positions"][order])
-    return {"sequences": np.full(len(order), name), "headings": headings}
+    return {"sequences": np.full(len(order), name), "headings": headings, "turn_gain": np.array(nan)}
 
 
 def build(

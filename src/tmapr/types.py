@@ -114,7 +114,8 @@ class Frame:
 class Percept:
     """What perception says of one frame: a unit descriptor and, with a trained pose head, a pose.
 
-    `motion` is the frame's, passed on; the paper's method makes no use of it.
+    `motion` is the frame's, passed on; the paper's method makes no use of it. `shift` is how far the picture moved to
+    the right since the last image, in widths; None where nobody could tell.
     """
 
     stamp: int
@@ -123,6 +124,7 @@ class Percept:
     heading: float | None = None
     fault: Fault | None = None
     motion: Odometry | None = None
+    shift: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

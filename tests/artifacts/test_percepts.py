@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
+from tmapr.artifacts.arrays import Header, digest, load_arrays, save_arrays
 from tmapr.artifacts.percepts import KIND, VERSION, Origin, Recording
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame, Fault, Odometry
@@ -15,6 +15,7 @@ STAMP = 1_628_847_484_123_456_789
 NOTHING = [np.nan, np.nan]
 OLD = ("stamps", "descriptors", "positions", "headings", "faults", "truth")
 """The arrays of version 1."""
+SHIFTS = [np.nan, 0.125, -1.0, np.nan, np.nan, 1 / 3]
 
 
 @pytest.fixture
@@ -32,6 +33,7 @@ def recording(rng):
         positions=positions,
         headings=headings,
         faults=["", "", "", "frozen", "empty", ""],
+        shifts=np.array(SHIFTS),
         frame=CoordinateFrame("utm", "52N", (354_000.5, 4_026_000.25)),
     )
 
@@ -147,6 +149,40 @@ def test_motion_reads_back_bit_for_bit_and_none_as_none(recording, path, rng):
     assert [each.numbers for each in found[3:]] == [tuple(row) for row in motion[3:].tolist()]
 
 
+def test_shifts_read_back_bit_for_bit_and_none_as_none(again):
+    assert [percept.shift for percept in again.percepts] == [None, 0.125, -1.0, None, None, 1 / 3]
+
+
+@pytest.mark.parametrize("shift", [-1.01, 1.01, 2.0, np.inf])
+def test_a_shift_by_more_than_a_picture_is_refused_with_its_row(shift, tampered):
+    assert f"night__left.npz: shifts, row 1: {shift} is " in tampered(shifts=np.array([0.0, shift, *SHIFTS[2:]]))
+
+
+def test_shifts_are_part_of_what_is_said_of_the_images(recording):
+    other = replace(recording, percepts=tuple(replace(percept, shift=0.25) for percept in recording.percepts))
+    assert other.marks.percepts != recording.marks.percepts
+    assert other.marks.truth == recording.marks.truth
+
+
+def test_what_was_made_from_percepts_of_version_3_is_still_theirs(recording, path):
+    unseen = replace(recording, percepts=tuple(replace(percept, shift=None) for percept in recording.percepts))
+    unseen.save(path)
+    arrays = load_arrays(path, KIND, VERSION)[1]
+    said = {name: arrays[name] for name in (*OLD, "motion") if name != "truth"}
+    assert Recording.load(path).marks.percepts == digest(said)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_cache_of_a_version_before_4_is_read_without_shifts(version, again, path):
+    header, arrays = load_arrays(path, KIND, VERSION)
+    old = {name: array for name, array in arrays.items() if name != "shifts"}
+    save_arrays(path, replace(header, version=version), old)
+    read = Recording.load(path)
+    assert [percept.shift for percept in read.percepts] == [None] * FRAMES
+    assert (read.version, again.version) == (version, VERSION)
+    np.testing.assert_array_equal(read.truth, again.truth)
+
+
 def test_recorded_headings_read_back_bit_for_bit_beside_those_of_the_pose_head(recording, path, rng):
     recorded = np.where(np.arange(FRAMES) == 3, np.nan, rng.normal(size=FRAMES))
     replace(recording, headings=recorded).save(path)
@@ -164,12 +200,13 @@ def test_a_cache_of_version_1_is_read_without_motion_and_recorded_headings(recor
     save_arrays(path, replace(header, version=1), {name: array for name, array in arrays.items() if name in OLD})
     old = Recording.load(path)
     assert [percept.motion for percept in old.percepts] == [None] * FRAMES
+    assert [percept.shift for percept in old.percepts] == [None] * FRAMES
     assert old.headings is None
     np.testing.assert_array_equal(old.truth, again.truth)
     assert [percept.heading for percept in old.percepts] == [percept.heading for percept in again.percepts]
 
 
-@pytest.mark.parametrize("name", [*OLD, "motion", "truth_headings"])
+@pytest.mark.parametrize("name", [*OLD, "motion", "truth_headings", "shifts"])
 def test_a_missing_array_is_refused_by_name(name, tampered):
     assert f"night__left.npz: has no array '{name}'" in tampered(**{name: None})
 
@@ -182,6 +219,7 @@ def test_a_missing_array_is_refused_by_name(name, tampered):
         ("headings", np.ones(5)),
         ("faults", np.array([""])),
         ("truth", np.ones((7, 2))),
+        ("shifts", np.zeros(5)),
     ],
 )
 def test_arrays_of_different_lengths_are_refused_with_both(name, rows, tampered):

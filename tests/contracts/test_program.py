@@ -116,6 +116,8 @@ MISTAKEN = {
     "observe a motion of numbers": (observing(motion=(8.0, 0.1)), "must be Odometry or None, got (8.0, 0.1)"),
     "observe a speed of text": (moving("8"), "its speed must be a number, got '8'"),
     "observe a turn that is true": (moving(8.0, True), "its yaw_rate must be a number, got True"),
+    "observe a shift of text": (observing(shift="left"), "its shift must be a number, got 'left'"),
+    "observe a shift that is true": (observing(shift=True), "its shift must be a number, got True"),
     "observe no descriptor": (observing(descriptor=None), "its descriptor must be one row of numbers, got None"),
     "observe a short descriptor": (observing(descriptor=np.ones(1)), "its descriptor has 1 dimensions"),
     "observe a descriptor in a row": (observing(descriptor=np.ones((1, DIM))), "one row of numbers, got an array of"),
@@ -227,19 +229,21 @@ def test_a_position_may_be_any_two_numbers(position, localizer, environment, per
 def test_a_percept_of_lists_and_small_numbers_is_the_same_percept(environment, percept):
     plain = replace(percept, descriptor=percept.descriptor.astype(np.float32))
     listed = replace(plain, stamp=np.int64(plain.stamp), descriptor=plain.descriptor.tolist(), position=[1, 2],
-                     heading=np.float32(0.5), motion=Odometry(np.int32(8)))  # fmt: skip
+                     heading=np.float32(0.5), motion=Odometry(np.int32(8)), shift=np.float32(0.25))  # fmt: skip
     plain = replace(plain, descriptor=plain.descriptor.astype(float), position=np.array([1.0, 2.0]), heading=0.5,
-                    motion=Odometry(8.0))  # fmt: skip
+                    motion=Odometry(8.0), shift=0.25)  # fmt: skip
     found = [build(ROUTE, environment) for _ in range(2)]
     told = [one.observe(given) for one, given in zip(found, (listed, plain), strict=True)]
     assert digest(found[0].arrays()) == digest(found[1].arrays())
     assert told[1].percept is plain
-    assert told[0].heading == 0.5
+    assert (told[0].heading, told[0].percept.shift) == (0.5, 0.25)
 
 
 UNUSABLE = {
     "a speed of NaN": {"motion": Odometry(np.nan)},
     "an infinite turn": {"motion": Odometry(8.0, np.inf)},
+    "a shift of NaN": {"shift": np.nan},
+    "a shift by more than a picture": {"shift": -1.1},
     "a position of NaN": {"position": [np.nan, 0.0]},
     "a position too far away": {"position": [1e30, 0.0]},
     "an infinite heading": {"heading": -np.inf},

@@ -24,7 +24,7 @@ from tmapr.running.finished import FinishedRun
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import drive
 from tmapr.system import Map, build, make_map
-from tmapr.types import NANOSECONDS, Status
+from tmapr.types import NANOSECONDS, Fault, Status
 
 ROAD = """
 name = "road"
@@ -157,8 +157,9 @@ def test_a_map_of_version_1_is_read_and_its_traverse_has_the_name_that_the_exper
     file = folder.path.parent / "road.toml"
     assert command("map", file, *given) == command("run", file, *given) == 0
     estimates = old.estimates("dusk").read_bytes()
-    header, arrays = load_arrays(old.map, "map", 2)
-    kept = {name: array for name, array in arrays.items() if name not in ("memory.sequences", "memory.headings")}
+    header, arrays = load_arrays(old.map, "map", 3)
+    later = ("memory.sequences", "memory.headings", "memory.turn_gain")
+    kept = {name: array for name, array in arrays.items() if name not in later}
     save_arrays(old.map, replace(header, version=1), kept)
     assert command("run", file, *given) == 0
     assert old.estimates("dusk").read_bytes() == estimates
@@ -202,6 +203,57 @@ def test_a_recorded_heading_is_the_routes_and_none_is_invented_beside_it(recordi
     recorded = np.where(np.arange(len(there)) % 2, 1.25, np.nan)
     memory = make_map(system, replace(there, headings=recorded)).memory
     np.testing.assert_array_equal(memory.headings, recorded[memory.frames])
+
+
+def turning(recording, gain, rng):
+    """The recording with headings that go to and fro, and the shifts that a camera of this gain would see."""
+    headings = np.cumsum(rng.normal(0.0, 0.05, len(recording)))
+    shifts = np.diff(headings, prepend=0.0) / gain
+    percepts = [
+        replace(percept, shift=shift) for percept, shift in zip(recording.percepts, shifts.tolist(), strict=True)
+    ]
+    return replace(recording, percepts=tuple(percepts), headings=headings)
+
+
+@pytest.fixture
+def system():
+    return load_settings(Experiment, None, ["places.projection.dimension=64"]).system
+
+
+def test_a_map_learns_from_all_its_traverses_what_a_shift_means_and_keeps_it(system, recordings, tmp_path, rng):
+    made = make_map(system, *(turning(recordings[name], 0.9, rng) for name in ("there", "back")))
+    assert made.memory.turn_gain == pytest.approx(0.9, rel=1e-12)
+    made.save(tmp_path / "map.npz")
+    read = Map.load(tmp_path / "map.npz", system)
+    assert (read.memory.turn_gain, read.digest) == (made.memory.turn_gain, made.digest)
+
+
+def test_a_frame_without_a_position_or_with_a_fault_teaches_nothing(system, recordings, rng):
+    told = turning(recordings["there"], 0.9, rng)
+    spoilt = [replace(percept, shift=0.4) if row % 7 == 3 else percept for row, percept in enumerate(told.percepts)]
+    spoilt = [replace(each, fault=Fault.FROZEN) if row % 7 == 3 else each for row, each in enumerate(spoilt)]
+    made = make_map(system, replace(told, percepts=tuple(spoilt)))
+    assert made.memory.turn_gain == pytest.approx(0.9, rel=1e-12)
+
+
+def test_without_shifts_a_map_knows_no_gain(system, recordings, tmp_path):
+    made = make_map(system, recordings["there"])
+    assert np.isnan(made.memory.turn_gain)
+    made.save(tmp_path / "map.npz")
+    assert np.isnan(Map.load(tmp_path / "map.npz", system).memory.turn_gain)
+
+
+def test_a_map_of_version_2_is_read_and_knows_no_gain(system, recordings, tmp_path, rng):
+    path = tmp_path / "map.npz"
+    made = make_map(system, turning(recordings["there"], 0.9, rng))
+    made.save(path)
+    header, arrays = load_arrays(path, "map", 3)
+    arrays.pop("memory.turn_gain")
+    save_arrays(path, replace(header, version=2), arrays)
+    read = Map.load(path, system).memory
+    assert np.isnan(read.turn_gain)
+    np.testing.assert_array_equal(read.headings, made.memory.headings)
+    np.testing.assert_array_equal(read.sequences, made.memory.sequences)
 
 
 def test_a_made_up_stream_for_the_latency_never_goes_back_in_time(folder):

@@ -21,7 +21,7 @@ from tmapr.artifacts.sources import Sources
 from tmapr.exceptions import InputError
 from tmapr.types import FARTHEST, LATEST, CoordinateFrame, Fault, Odometry, Percept
 
-KIND, VERSION = "percepts", 3
+KIND, VERSION = "percepts", 4
 _SHORTEST = 1e-6
 _LOCAL = CoordinateFrame()
 
@@ -56,7 +56,8 @@ class Recording:
     """A sequence of percepts; `known` says where a true position was recorded.
 
     `headings` are those recorded beside the positions, NaN where there is none; None where there is none at all.
-    `sources` are what its images were made from; None of a program's own, and of earlier versions.
+    `sources` are what its images were made from; None of a program's own, and of versions before 3. `version` is that
+    of the file it was read from.
     """
 
     sequence: str
@@ -67,6 +68,7 @@ class Recording:
     origin: Origin = OWN
     headings: Float[np.ndarray, " frames"] | None = None
     sources: Sources | None = None
+    version: int = VERSION
 
     def __len__(self) -> int:
         return len(self.percepts)
@@ -77,7 +79,7 @@ class Recording:
         return np.array([percept.stamp for percept in self.percepts], dtype=np.int64)
 
     @classmethod
-    def from_arrays(
+    def from_arrays(  # noqa: PLR0913 (each an array of the file)
         cls,
         sequence: str,
         stamps: Int[np.ndarray, " frames"],
@@ -87,9 +89,10 @@ class Recording:
         positions: Float[np.ndarray, "frames 2"] | None = None,
         headings: Float[np.ndarray, " frames"] | None = None,
         faults: list[str] | None = None,
+        shifts: Float[np.ndarray, " frames"] | None = None,
         frame: CoordinateFrame = _LOCAL,
     ) -> "Recording":
-        """A recording from plain arrays; NaN in `truth`, `positions` or `headings` means that there is none."""
+        """A recording from plain arrays; NaN in `truth`, `positions`, `headings` or `shifts` means: there is none."""
         count = len(stamps)
         given = {
             "stamps": np.asarray(stamps),
@@ -100,6 +103,7 @@ class Recording:
             "faults": np.asarray(faults or [""] * count),
             "motion": _fill_absent(None, (count, 2)),
             "truth_headings": _fill_absent(None, (count,)),
+            "shifts": _fill_absent(shifts, (count,)),
         }
         _check(sequence, given)
         return _assemble(sequence, given, frame)
@@ -115,7 +119,9 @@ class Recording:
         """Names what is said of the images, and what is known beside them."""
         arrays = self._arrays(None)
         known = {"truth", "truth_headings"}
-        seen = digest({name: array for name, array in arrays.items() if name not in known})
+        # Without shifts they are as versions before 4 had them, so that what was made from those is still theirs.
+        unsaid = {"shifts"} if np.isnan(arrays["shifts"]).all() else set[str]()
+        seen = digest({name: array for name, array in arrays.items() if name not in known | unsaid})
         frame = {"frame": np.array(json.dumps(asdict(self.frame)))}
         return Marks(percepts=seen, truth=digest({name: arrays[name] for name in known} | frame))
 
@@ -141,6 +147,7 @@ class Recording:
             "truth": np.where(self.known[:, None], self.truth, np.nan),
             "motion": np.array([nothing if p.motion is None else p.motion.numbers for p in self.percepts]),
             "truth_headings": _fill_absent(self.headings, (len(self),)),
+            "shifts": np.array([np.nan if p.shift is None else p.shift for p in self.percepts]),
         }
 
     @classmethod
@@ -148,9 +155,8 @@ class Recording:
         """Read a cache; one whose arrays do not fit together is refused."""
         path = Path(path)
         header, arrays = load_arrays(path, KIND, VERSION, oldest=1)
-        if header.version == 1 and "stamps" in arrays:
-            count = arrays["stamps"].size
-            arrays |= {"motion": _fill_absent(None, (count, 2)), "truth_headings": _fill_absent(None, (count,))}
+        if "stamps" in arrays:
+            arrays |= _complete(header.version, arrays["stamps"].size)
         _check(str(path), arrays)
         notes = RecordingNotes.from_notes(path, header.notes)
         recording = _assemble(notes.sequence or path.stem, arrays, notes.frame.frame)
@@ -158,7 +164,7 @@ class Recording:
         sources = Sources.from_arrays(arrays, notes.whole)
         if sources is not None and len(sources) != len(recording):
             raise InputError(f"{path}: has {len(sources)} sources for {len(recording)} frames; make it again")
-        return replace(recording, origin=origin, sources=sources)
+        return replace(recording, origin=origin, sources=sources, version=header.version)
 
 
 _LAYOUT = {
@@ -170,7 +176,14 @@ _LAYOUT = {
     "faults": Array("U", "rows"),
     "motion": Array("f", "rows 2", unknown=True),
     "truth_headings": Array("f", "rows", unknown=True),
+    "shifts": Array("f", "rows", -1, 1, unknown=True),
 }
+
+
+def _complete(version: int, count: int) -> dict[str, np.ndarray]:
+    """What earlier versions did not have, as unknown."""
+    since = {"motion": (2, (count, 2)), "truth_headings": (2, (count,)), "shifts": (4, (count,))}
+    return {name: _fill_absent(None, shape) for name, (first, shape) in since.items() if version < first}
 
 
 def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
@@ -185,9 +198,9 @@ def _check(where: str, arrays: dict[str, np.ndarray]) -> None:
 def _assemble(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFrame) -> Recording:
     """A recording from arrays that were checked."""
     faults = [Fault(name) if name else None for name in arrays["faults"].tolist()]
-    names = ("descriptors", "positions", "headings", "truth", "motion")
+    names = ("descriptors", "positions", "headings", "truth", "motion", "shifts")
     with np.errstate(invalid="ignore"):  # of some kinds of NaN
-        looks, poses, angles, truth, moved = (arrays[name].astype(float) for name in names)
+        looks, poses, angles, truth, moved, shifts = (arrays[name].astype(float) for name in names)
     descriptors = _normalise_rows(sequence, looks, faults)
     percepts = tuple(
         Percept(
@@ -197,6 +210,7 @@ def _assemble(sequence: str, arrays: dict[str, np.ndarray], frame: CoordinateFra
             None if np.isnan(angles[row]) else float(angles[row]),
             faults[row],
             Odometry.from_numbers(*moved[row].tolist()),
+            None if np.isnan(shifts[row]) else float(shifts[row]),
         )
         for row, stamp in enumerate(arrays["stamps"].tolist())
     )

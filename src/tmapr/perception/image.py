@@ -78,6 +78,11 @@ class Image(Settings):
         method = cv2.INTER_LINEAR if resize == "linear" else cv2.INTER_AREA
         return cv2.resize(picture[kept], size[::-1], interpolation=method)
 
+    def cut(self, counts: Counts) -> Shaped[np.ndarray, "cut_height cut_width"]:
+        """What the crop leaves of an image, which may be nothing."""
+        (height, width), (top, bottom, left, right) = counts.shape, self.crop
+        return counts[top : max(top, height - bottom), left : max(left, width - right)]
+
     def size_after_crop(self, height: int, width: int) -> tuple[int, int]:
         """The height and width that the crop leaves of an image."""
         rows, columns = self._crop_slices(height, width)

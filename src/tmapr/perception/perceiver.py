@@ -14,6 +14,7 @@ from jaxtyping import Float, Shaped, UInt8
 
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Card
+from tmapr.perception.gyroscope import Gyroscope
 from tmapr.perception.image import Image
 from tmapr.perception.normaliser import Normaliser
 from tmapr.types import Fault, Frame, Percept
@@ -33,13 +34,28 @@ class Outputs(NamedTuple):
 Inspect = Callable[[Shaped[np.ndarray, "height width"]], Fault | None]
 """Looks at each image in turn, before it is prepared, and says if it cannot be used."""
 
+
+class Prepared(NamedTuple):
+    """What a network is given of a frame, or why it is not; how far the picture moved since the last image."""
+
+    picture: GrayPicture | Fault
+    shift: float | None = None
+
+
 Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
 
 
 class Perceiver:
-    """A network and how to feed it. Without an inspection, which may remember frames, it has no state."""
+    """A network and how to feed it. Without an inspection and a gyroscope, which remember frames, it has no state."""
 
-    def __init__(self, card: Card, image: Image, engine: Engine, inspect: Inspect | None = None) -> None:
+    def __init__(
+        self,
+        card: Card,
+        image: Image,
+        engine: Engine,
+        inspect: Inspect | None = None,
+        gyroscope: Gyroscope | None = None,
+    ) -> None:
         if card.input is None or card.dimension is None:
             raise ValueError("a perceiver's card says how large its pictures and its descriptors are")
         self.card = card
@@ -48,11 +64,12 @@ class Perceiver:
         self._size = card.input.size
         self._engine = engine
         self._inspect = inspect
+        self._gyroscope = gyroscope
         self._normaliser = Normaliser(card.apr.center, card.apr.scale) if card.apr else None
 
     def with_inspection(self, inspect: Inspect) -> "Perceiver":
-        """The same network for one stream of frames, each inspected first."""
-        return Perceiver(self.card, self._image, self._engine, inspect)
+        """The same network for one stream of frames, each inspected first and compared with the one before."""
+        return Perceiver(self.card, self._image, self._engine, inspect, Gyroscope())
 
     def with_full_batches(self, size: int = BATCH) -> "Perceiver":
         """The same network, given as many pictures in every pass of a stream.
@@ -60,7 +77,8 @@ class Perceiver:
         Torch multiplies few rows in another order than many, so the last bits of a percept tell how many images went
         through with it. Given equal batches they do not, and a frame encoded again alone is what it was.
         """
-        return Perceiver(self.card, self._image, partial(_fill_batch, self._engine, size), self._inspect)
+        filled = partial(_fill_batch, self._engine, size)
+        return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope)
 
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
@@ -79,26 +97,35 @@ class Perceiver:
                 waiting = reader.submit(self._take_next, remaining, batch)
                 yield from self._perceive(*taken)
 
-    def _take_next(self, frames: Iterator[Frame], count: int) -> tuple[list[Frame], list[GrayPicture | Fault]]:
+    def look(self, counts: Shaped[np.ndarray, "..."]) -> tuple[Fault | None, float | None]:
+        """Inspect the next image of the stream: why it cannot be used, and how far it moved since the last one.
+
+        Faulty images are compared too: each that can be read is the last one to the next, whatever it shows.
+        """
+        fault = self._inspect(counts) if self._inspect else None
+        # Without what the crop leaves out: a frame around the scene stands still in every turn.
+        return fault, self._gyroscope.measure(self._image.cut(counts)) if self._gyroscope else None
+
+    def _take_next(self, frames: Iterator[Frame], count: int) -> tuple[list[Frame], list[Prepared]]:
         taken = list(islice(frames, count))
         return taken, [self._prepare(frame) for frame in taken]
 
-    def _prepare(self, frame: Frame) -> GrayPicture | Fault:
+    def _prepare(self, frame: Frame) -> Prepared:
         try:
             counts = frame.image()
         except InputError:  # a damaged file is one frame's misfortune; counts of a wrong kind are everybody's
-            return Fault.INVALID
-        fault = self._inspect(counts) if self._inspect else None
-        return fault or self._image.prepare(counts, self._size, "area")
+            return Prepared(Fault.INVALID)
+        fault, shift = self.look(counts)
+        return Prepared(fault or self._image.prepare(counts, self._size, "area"), shift)
 
-    def _perceive(self, frames: Sequence[Frame], prepared: Sequence[GrayPicture | Fault]) -> list[Percept]:
-        pictures = [picture for picture in prepared if not isinstance(picture, Fault)]
+    def _perceive(self, frames: Sequence[Frame], prepared: Sequence[Prepared]) -> list[Percept]:
+        pictures = [picture for picture, _ in prepared if not isinstance(picture, Fault)]
         seen = iter(self._unpack(self._engine(np.stack(pictures)), len(pictures))) if pictures else iter(())
         return [
             Percept(frame.stamp, np.zeros(self.dimension), fault=picture, motion=frame.motion)
             if isinstance(picture, Fault)
-            else Percept(frame.stamp, *next(seen), motion=frame.motion)
-            for frame, picture in zip(frames, prepared, strict=True)
+            else Percept(frame.stamp, *next(seen), motion=frame.motion, shift=shift)
+            for frame, (picture, shift) in zip(frames, prepared, strict=True)
         ]
 
     def _unpack(self, outputs: Outputs, count: int) -> list[tuple[np.ndarray, np.ndarray | None, float | None]]:

@@ -7,6 +7,7 @@ cosine of unit vectors is then good to 1e-7, far below what any gate resolves.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 from jaxtyping import Float, Float32, Int, Shaped
@@ -27,6 +28,7 @@ LAYOUT = {
     "stamps": Array("i", "references", -LATEST, LATEST),
     "sequences": Array("U", "references"),
     "headings": Array("f", "references", -10, 10, unknown=True),
+    "turn_gain": Array("f", "", -10, 10, unknown=True),
 }
 """Of what `arrays` gives; rows are in the order of places."""
 
@@ -36,7 +38,8 @@ class Memory:
     """Rows in the order of `places`; `frames` and `sequences` say which frame of which traverse each row was.
 
     `order` has the rows as they were driven, one traverse after the other: neighbours in it may be of two. A heading is
-    NaN where nobody knows it. `reference` is what the traverses say of spacing and speed.
+    NaN where nobody knows it. `reference` is what the traverses say of spacing and speed, `turn_gain` how many radians
+    the camera turns while the picture moves by its width; NaN: nobody knows.
     """
 
     descriptors: Float32[np.ndarray, "refs dim"]
@@ -51,6 +54,7 @@ class Memory:
     probes: Int[np.ndarray, " probes"]
     probe_descriptors: Float32[np.ndarray, "probes dim"]
     reference: Reference
+    turn_gain: float = nan
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -122,6 +126,7 @@ class Memory:
             "stamps": self.stamps,
             "sequences": self.sequences,
             "headings": self.headings,
+            "turn_gain": np.array(self.turn_gain),
         }
 
     @classmethod
@@ -145,6 +150,7 @@ class Memory:
             chosen,
             np.array(descriptors[chosen]),
             measure_reference(_split_drives(arrays["sequences"], order), positions, arrays["stamps"]),
+            float(arrays["turn_gain"]),
         )
         for array in (*memory.arrays().values(), order, bounds, chosen, memory.probe_descriptors):
             if array.flags.writeable:
@@ -159,7 +165,7 @@ def _split_drives(
     return np.split(order, np.flatnonzero(names[1:] != names[:-1]) + 1)
 
 
-def remember(
+def remember(  # noqa: PLR0913 (each an array of the map)
     descriptors: Float[np.ndarray, "refs dim"],
     positions: Float[np.ndarray, "refs 2"],
     places: Int[np.ndarray, " refs"],
@@ -168,6 +174,7 @@ def remember(
     frames: Int[np.ndarray, " refs"],
     sequences: Shaped[np.ndarray, " refs"] | None = None,
     headings: Float[np.ndarray, " refs"] | None = None,
+    turn_gain: float = nan,
     probes: int,
 ) -> Memory:
     """Build M₀ from the frames of traverses in the order they were driven; without `sequences`, of an unnamed one."""
@@ -182,5 +189,6 @@ def remember(
         "stamps": stamps[order].astype(np.int64),
         "sequences": names[order],
         "headings": directions[order].astype(float),
+        "turn_gain": np.array(turn_gain),
     }
     return Memory.from_arrays(arrays, probes)

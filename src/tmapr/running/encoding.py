@@ -121,7 +121,7 @@ class Encoding:
             self.tell(f"{name}: {attempt.renewal.describe() if attempt.source else self._explain(path)}")
 
     def _find_usable(self, path: Path) -> Recording | None:
-        """Kept percepts that say what they were made from, with this perception; a program's own are refused."""
+        """Kept percepts of this version that say what they were made from, with this perception; no program's own."""
         if not path.exists():
             return None
         try:
@@ -131,20 +131,23 @@ class Encoding:
                 return None
             raise
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
-        return None if changes or kept.sources is None or self._trust == "nothing" else kept
+        earlier = kept.sources is None or kept.version < VERSION
+        return None if changes or earlier or self._trust == "nothing" else kept
 
     def _explain(self, path: Path) -> str:
         """Why nothing of kept percepts can be used."""
-        changes = self._experiment.perception.changes_since(Recording.load(path).origin, str(path))
-        why = f"made with {'; '.join(changes)}" if changes else "of an earlier version, which kept no sources"
+        kept = Recording.load(path)
+        changes = self._experiment.perception.changes_since(kept.origin, str(path))
+        missed = "kept no sources" if kept.sources is None else "did not look for turns"
+        why = f"made with {'; '.join(changes)}" if changes else f"of an earlier version, which {missed}"
         return f"its percepts were {why}; all images are encoded again"
 
     def _encode(self, sequence: Sequence, renewal: Renewal, assembly: "_Assembly", so_far: Path) -> None:
         """Put together all percepts of a recording, kept or made now."""
         wanted: Iterator[Percept] = iter(())  # where nothing has to be encoded, no perceiver is opened
         if renewal.encoded:
-            stream = self._perceiver.with_inspection((detector := Detector()).inspect).stream
-            wanted = stream(_select(sequence, renewal, detector))
+            perceiver = self._perceiver.with_inspection(Detector().inspect)
+            wanted = perceiver.stream(_select(sequence, renewal, perceiver))
         rows = renewal.rows.tolist()
         for place in self._watch(range(len(rows))) if renewal.encoded else range(len(rows)):
             if rows[place] < 0:
@@ -229,8 +232,8 @@ class _Assembly:
         recording.save(path, np.array(self._descriptors))
 
 
-def _select(sequence: Sequence, renewal: Renewal, detector: Detector) -> Iterator[Frame]:
-    """The frames to encode; the detector is shown the image before each of them, as if it had seen the whole stream.
+def _select(sequence: Sequence, renewal: Renewal, perceiver: Perceiver) -> Iterator[Frame]:
+    """The frames to encode; the perceiver is shown the image before each of them, as if it had seen the whole stream.
 
     It compares with one image, so the last that can be read is enough.
     """
@@ -238,16 +241,16 @@ def _select(sequence: Sequence, renewal: Renewal, detector: Detector) -> Iterato
     for row, (frame, readable) in enumerate(zip(sequence, renewal.readable, strict=True)):
         if renewal.rows[row] < 0:
             # Frames are asked for ahead of being inspected, so what came before is shown when the image is taken.
-            yield replace(frame, image=partial(_read_after, tuple(behind), frame, detector))
+            yield replace(frame, image=partial(_read_after, tuple(behind), frame, perceiver))
             behind = []
         else:
             behind = [frame] if readable else [*behind, frame]
 
 
-def _read_after(behind: tuple[Frame, ...], frame: Frame, detector: Detector) -> np.ndarray:
+def _read_after(behind: tuple[Frame, ...], frame: Frame, perceiver: Perceiver) -> np.ndarray:
     for earlier in behind:
         try:
-            detector.inspect(earlier.image())
+            perceiver.look(earlier.image())
         except InputError:
             continue
     return frame.image()

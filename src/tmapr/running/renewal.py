@@ -1,7 +1,8 @@
 """What kept percepts are still good for, once the recording they were made from is looked at again.
 
-A frame's percept follows from its image, and its fault also from the image before it: equal ones are frozen. So a kept
-row stands for every frame with that image after that other one, wherever in the recording and under whatever name.
+A frame's percept follows from its image, and its fault and its shift also from the image before it: equal ones are
+frozen, and others show a turn. So a kept row stands for every frame with that image after that other one, wherever in
+the recording and under whatever name.
 """
 
 from collections import Counter
