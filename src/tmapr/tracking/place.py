@@ -16,7 +16,7 @@ from tmapr.tracking.evidence import Scale, add_up, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.level import Levels
-from tmapr.tracking.reckoning import Reckoning
+from tmapr.tracking.reckoning import Reckoning, Turned
 from tmapr.tracking.route import Route
 from tmapr.tracking.speeds import FAR_VIEW, PRUNED, Step
 from tmapr.types import FARTHEST, LATEST, NANOSECONDS, Comparison, Odometry, Percept
@@ -27,12 +27,6 @@ _LIKELY, _SURE = 0.5, 0.95
 """Probabilities of a place from which on the drive's matches elsewhere, and those there, are what they seem."""
 _DOUBTED = 0.9
 """Probability that a place is given at most while dead reckoning contradicts it."""
-_PLACES_DOUBTED = 5.0
-"""Places for which a contradicted one must be followed to be believed."""
-_NEW_TURN = 0.2
-_AROUND = 1.0
-_UNSEEN_TURN = 0.1
-"""Radians by which a frame may turn unseen."""
 _ROUNDING = 1e-6
 _SHARPER = 3.0
 """By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
@@ -105,41 +99,6 @@ class Placing:
         return cls(**fields)
 
 
-@dataclass(slots=True)
-class Turned:
-    """How far the camera turned since the last view, frame by frame."""
-
-    sum: float = 0.0
-    variance: float = 0.0
-    last: float = 0.0
-    """The last frame's, which one that cannot be told is taken to go on with."""
-    told: bool = False
-    """Whether any frame could be told."""
-
-    def add(self, turn: float | None) -> None:
-        """Add a frame."""
-        if turn is None:
-            turn = self.last
-            self.variance += _UNSEEN_TURN**2 + turn**2
-        else:
-            self.told = True
-        self.sum, self.last = self.sum + turn, turn
-
-    @property
-    def total(self) -> float | None:
-        """All of it, if it can be told."""
-        return self.sum if self.told else None
-
-    @property
-    def error(self) -> float:
-        """Its deviation."""
-        return float(np.sqrt(self.variance))
-
-    def begin_anew(self) -> "Turned":
-        """For the next view."""
-        return Turned(last=self.last)
-
-
 class Placer:
     """Owns the belief over the route and what was learned of evidence and pose head."""
 
@@ -179,8 +138,10 @@ class Placer:
         """Add the way since the last frame, if anything measured it."""
         speed = motion.speed if motion else None
         self._metres = None if speed is None or self._metres is None else self._metres + speed * seconds
-        rate = motion.yaw_rate if motion else None
-        self._turned.add(None if rate is None else rate * seconds)
+
+    def note_turn(self, turn: float | None) -> None:
+        """Add the turn since the last frame that could be used, in radians, if anything told it."""
+        self._turned.add(turn)
 
     def _take_view(
         self, percept: Percept, ordered: Comparison, head: Float[np.ndarray, "2"] | None, change: float
@@ -202,22 +163,17 @@ class Placer:
         self._turned = self._turned.begin_anew()
 
     def _reckon(self, change: float) -> None:
-        """Hold the place against dead reckoning; one that it contradicts is doubted until it was followed for long."""
-        reckoning, route = self.reckoning, self.route
-        turn = self._turned.total
-        driven = 1.0 if turn is None else max(1.0 - abs(turn) / (_NEW_TURN * max(change, 1.0)), 0.1)
-        metres = abs(self._metres) if self._metres is not None else driven * self.filter.metres_a_view * min(change, FAR_VIEW)
-        reckoning.advance(metres, turn, self._turned.error)
+        """Hold a certain place against way and turns: one that they contradict is doubted."""
+        route, promised = self.route, self.filter.metres_a_view * min(change, FAR_VIEW)
+        self.reckoning.advance(self._turned, promised if self._metres is None else abs(self._metres), self._metres is None)
         if self._p_place < _SURE:
             return
         spot = route.positions[self._peak]
-        near = route.tree.query_ball_point(spot, _AROUND * self.radius)
-        if reckoning.contradicts(spot, route.headings[near]):
-            reckoning.doubted += metres
-            if reckoning.doubted < _PLACES_DOUBTED * self.radius:
-                self._p_place = _DOUBTED
-                return
-        reckoning.settle(spot, float(route.headings[self._peak]))
+        near = route.headings[route.tree.query_ball_point(spot, self.radius)]
+        if self.reckoning.doubts(spot, near):
+            self._p_place = _DOUBTED
+        else:
+            self.reckoning.settle(spot, float(route.headings[self._peak]))
 
     def _weigh_level(self, ordered: Comparison, new: float) -> None:
         """Hold the match at the believed place against the drive's own matches, and against the best one elsewhere."""

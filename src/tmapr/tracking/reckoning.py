@@ -5,9 +5,17 @@ turns; a place that it is sure of while dead reckoning says otherwise is doubted
 what is reckoned wrongly costs some metres, and nothing is lost for good.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Float
 
+_UNSEEN_TURN = 0.1
+"""Radians by which a frame may turn unseen."""
+_NEW_TURN = 0.2
+"""Radians that make a new view where nothing is driven."""
+_LEAST_DRIVEN = 0.1
+"""Share of a view's metres that is driven however much it turned."""
 _DRIFT = 0.1
 """Metres of doubt a metre: views are not equally long."""
 _HEADING_NOISE, _HEADING_SHARE = 0.02, 0.1
@@ -23,6 +31,35 @@ _FOLLOWED = 0.2
 _DEVIATIONS = 2.5
 _ANOTHER_WAY = 0.5
 """Radians from which on two directions are two streets."""
+_NEAR = 0.25
+"""Places by which a certain place may be off."""
+_BELIEVED = 5.0
+"""Places for which one that is contradicted must be followed to be believed."""
+
+
+@dataclass(slots=True)
+class Turned:
+    """How far the camera turned since the last view, frame by frame."""
+
+    radians: float = 0.0
+    variance: float = 0.0
+    last: float = 0.0
+    """The last frame's, which one that cannot be told is taken to go on with."""
+    told: bool = False
+    """Whether any frame could be told."""
+
+    def add(self, turn: float | None) -> None:
+        """Add a frame."""
+        if turn is None:
+            turn = self.last
+            self.variance += _UNSEEN_TURN**2 + turn**2
+        else:
+            self.told = True
+        self.radians, self.last = self.radians + turn, turn
+
+    def begin_anew(self) -> "Turned":
+        """For the next view."""
+        return Turned(last=self.last)
 
 
 class Reckoning:
@@ -32,26 +69,41 @@ class Reckoning:
         self._radius = radius
         self.position: Float[np.ndarray, "2"] | None = None
         self.heading = 0.0
-        self.doubt = np.inf
+        self.doubt = _LOST
         """Radians by which the heading may be wrong."""
         self.spread = 0.0
+        """Metres by which the position may be."""
         self.doubted = 0.0
         """Metres for which a certain place was contradicted."""
+        self._driven = 0.0
 
-    def advance(self, metres: float, turn: float | None, error: float) -> None:
-        """Drive so many metres, turning meanwhile as was seen, give or take an error."""
-        if self.position is None:
-            return
-        grown = _UNTURNED if turn is None else float(np.hypot(_HEADING_NOISE + error, _HEADING_SHARE * turn))
-        self.doubt = float(np.hypot(self.doubt, grown))
-        middle = self.heading + (turn or 0.0) / 2.0
-        self.heading += turn or 0.0
-        if self.doubt < _LOST:
+    @property
+    def known(self) -> bool:
+        """Whether it can say where the camera is."""
+        return self.position is not None and self.doubt < _LOST
+
+    def advance(self, turned: Turned, metres: float, by_view: bool) -> None:
+        """Drive to the next view: so many metres, or, if a view promised them, what turning leaves of them."""
+        turn = turned.radians if turned.told else 0.0
+        grown = np.sqrt(turned.variance) + np.hypot(_HEADING_NOISE, _HEADING_SHARE * turn)
+        self.doubt = min(float(np.hypot(self.doubt, grown if turned.told else _UNTURNED)), _LOST)
+        if by_view:
+            metres *= max(1.0 - abs(turn) / _NEW_TURN, _LEAST_DRIVEN)
+        self._driven = metres
+        if self.position is not None and self.doubt < _LOST:
+            middle = self.heading + turn / 2.0
             self.position = self.position + metres * np.array([np.cos(middle), np.sin(middle)])
+        self.heading = (self.heading + turn) % (2.0 * np.pi)
         self.spread += metres * min(_DRIFT + self.doubt, 1.0)
 
-    def contradicts(self, spot: Float[np.ndarray, "2"], headings: Float[np.ndarray, " near"]) -> bool:
-        """Whether the camera cannot be at a spot around which the mapped traverses look these ways."""
+    def doubts(self, spot: Float[np.ndarray, "2"], headings: Float[np.ndarray, " near"]) -> bool:
+        """Whether a certain place is to be doubted, around which the mapped traverses look these ways."""
+        if not self._contradicts(spot, headings):
+            return False
+        self.doubted += self._driven
+        return self.doubted < _BELIEVED * self._radius
+
+    def _contradicts(self, spot: Float[np.ndarray, "2"], headings: Float[np.ndarray, " near"]) -> bool:
         if self.position is None:
             return False
         if float(np.hypot(*(spot - self.position))) > self._radius + _DEVIATIONS * self.spread:
@@ -63,13 +115,12 @@ class Reckoning:
         return bool(off.min() > _ANOTHER_WAY + _DEVIATIONS * self.doubt)
 
     def settle(self, spot: Float[np.ndarray, "2"], heading: float) -> None:
-        """Take a certain place for granted."""
-        self.position, self.spread, self.doubted = spot, self._radius / 4.0, 0.0
+        """Take a certain place for granted, and its direction as far as it is not known better."""
+        self.position, self.spread, self.doubted = spot, _NEAR * self._radius, 0.0
         if not np.isfinite(heading):
             return
         if self.doubt >= _LOST:
             self.heading, self.doubt = heading, 2.0 * _FIRM
             return
-        off = float(np.angle(np.exp(1j * (heading - self.heading))))
-        self.heading += _FOLLOWED * off
+        self.heading += _FOLLOWED * float(np.angle(np.exp(1j * (heading - self.heading))))
         self.doubt = float(np.hypot((1.0 - _FOLLOWED) * self.doubt, _FOLLOWED * _FIRM))
