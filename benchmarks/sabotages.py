@@ -6,10 +6,12 @@ What does not change a descriptor is not recognised again. A stretch that is dis
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from proving import ReadyGround
+from tmapr.artifacts.percepts import Recording
 from tmapr.localizer import Localizer
 from tmapr.retrieval.memory import Memory
 from tmapr.running.progressive import RecognisedDrive, recognise_drive
@@ -85,8 +87,10 @@ class Scene:
     def replayed(self, rows: Sequence[int], stamps: Sequence[int], since: int = 0) -> Sabotaged:
         """Frames of the night in another order or at other times."""
         recording = self.night.recording
+        shifts = _measure_shifts(recording, rows)
         percepts = tuple(
-            replace(recording.percepts[row], stamp=int(stamp)) for row, stamp in zip(rows, stamps, strict=True)
+            replace(recording.percepts[row], stamp=int(stamp), shift=shift)
+            for row, stamp, shift in zip(rows, stamps, shifts, strict=True)
         )
         picked = np.asarray(rows)
         moved = replace(recording, percepts=percepts, truth=recording.truth[picked], known=recording.known[picked])
@@ -103,10 +107,20 @@ class Scene:
         start, stop = self.stretch
         percepts, seen = list(self.night.recording.percepts), list(self.night.recognitions)
         for row, descriptor in zip(range(start, stop), descriptors, strict=True):
-            percepts[row] = replace(percepts[row], descriptor=descriptor, fault=None)
+            percepts[row] = replace(percepts[row], descriptor=descriptor, fault=None, shift=None)
             seen[row] = self.localizer.recognise(percepts[row])
         recording = replace(self.night.recording, percepts=tuple(percepts))
         return Sabotaged(replace(self.night, recording=recording, recognitions=tuple(seen)), stop)
+
+
+def _measure_shifts(recording: Recording, rows: Sequence[int]) -> list[float | None]:
+    """How far pictures move in another order: as recorded, back again, not at all, or nobody knows."""
+    shifts: list[float | None] = [None]
+    for before, row in pairwise(rows):
+        back = recording.percepts[before].shift
+        known = {before + 1: recording.percepts[row].shift, before: 0.0, before - 1: None if back is None else -back}
+        shifts.append(known.get(row))
+    return shifts
 
 
 Sabotage = Callable[[Scene], Sabotaged]
@@ -216,7 +230,7 @@ def _thin_map(scene: Scene) -> Sabotaged:
             last = reference.truth[row]
     thinned = replace(
         reference,
-        percepts=tuple(reference.percepts[row] for row in kept),
+        percepts=tuple(replace(reference.percepts[row], shift=None) for row in kept),
         truth=reference.truth[kept],
         known=reference.known[kept],
     )

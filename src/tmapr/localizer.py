@@ -32,7 +32,7 @@ from tmapr.track import make_tracker
 from tmapr.tracking import Tracking
 from tmapr.types import Estimate, Frame, Percept, Recognition
 
-STATE_KIND, STATE_VERSION = "state", 3
+STATE_KIND, STATE_VERSION = "state", 4
 Perceive = Callable[[Frame], Percept]
 _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
 

@@ -57,7 +57,9 @@ class RouteTracker:
     """Owns the belief over the route and the Kalman filter's."""
 
     def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
-        route = lay_route(memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors, memory.headings)
+        route = lay_route(
+            memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors, memory.headings
+        )
         reference = memory.reference
         self.placer = Placer(route, tracking.radius or reference.place)
         self.belief: Belief | None = None
@@ -98,7 +100,10 @@ class RouteTracker:
         placing = self.placer.observe(percept, recognition.comparison, head)
         before = self.belief
         belief = self._predict(percept.stamp, placing)
-        belief, verdict, nis = self._correct(belief, placing, before)
+        if placing.p_off_map > _LIKELY and self.placer.reckoning.known:
+            belief, verdict, nis = self._reckon(belief, placing)
+        else:
+            belief, verdict, nis = self._correct(belief, placing, before)
         candidate = self._name_candidate(percept, recognition.comparison, placing)
         used = False
         if head is not None:
@@ -130,6 +135,14 @@ class RouteTracker:
         mapped = self._memory.positions
         spread = float(np.hypot(*mapped.std(axis=0)))
         return self._fusion.start(stamp, mapped.mean(axis=0), max(spread, self.placer.radius))
+
+    def _reckon(self, belief: Belief, placing: Placing) -> tuple[Belief, Verdict, None]:
+        """Follow way and turns off the map: what a frame says of places is wrong there."""
+        verdict = Verdict(Reason.OFF_MAP, placing.p_place, float(np.hypot(*(placing.position - belief.position))))
+        position, spread = self.placer.reckoning.position, self.placer.reckoning.spread
+        if not placing.new_view or position is None:
+            return belief, verdict, None
+        return self._fusion.relocalize(belief, position, max(spread, self.placer.radius / 2)), verdict, None
 
     def _correct(self, belief: Belief, placing: Placing, before: Belief | None) -> tuple[Belief, Verdict, float | None]:
         innovation = float(np.hypot(*(placing.position - belief.position)))

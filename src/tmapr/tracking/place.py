@@ -47,6 +47,8 @@ LAYOUT = {
     "metres": Array("f", "measured"),
     "levels": Array("f", "4 measures"),
     "level_views": Array("f", "2", 0),
+    "reckoned": Array("f", "reckoned", -FARTHEST, FARTHEST, optional=True),
+    "turned": Array("f", "4", optional=True),
 }
 """Of what `Placer.arrays` gives."""
 
@@ -165,7 +167,9 @@ class Placer:
     def _reckon(self, change: float) -> None:
         """Hold a certain place against way and turns: one that they contradict is doubted."""
         route, promised = self.route, self.filter.metres_a_view * min(change, FAR_VIEW)
-        self.reckoning.advance(self._turned, promised if self._metres is None else abs(self._metres), self._metres is None)
+        self.reckoning.advance(
+            self._turned, promised if self._metres is None else abs(self._metres), self._metres is None
+        )
         if self._p_place < _SURE:
             return
         spot = route.positions[self._peak]
@@ -252,6 +256,7 @@ class Placer:
             "view": np.array([self._seen, self._p_place]),
             "metres": np.array([] if self._metres is None else [self._metres]),
             "levels": np.concatenate([self.levels.means, self.levels.variances]), "level_views": self.levels.views,
+            "reckoned": self.reckoning.numbers(), "turned": self._turned.numbers(),
         }  # fmt: skip
 
     def restore(self, arrays: Arrays) -> None:
@@ -275,4 +280,8 @@ class Placer:
             raise ValueError(f"levels have the shape {arrays['levels'].shape}")
         self.levels.means, self.levels.variances = np.split(np.array(arrays["levels"]), 2)
         self.levels.views = np.array(arrays["level_views"])
+        self.reckoning, self._turned = Reckoning(self.radius), Turned()
+        if "reckoned" in arrays and "turned" in arrays:  # states of earlier versions have none
+            self.reckoning.restore(arrays["reckoned"])
+            self._turned = Turned.from_numbers(arrays["turned"])
         self.restore_learned(arrays)

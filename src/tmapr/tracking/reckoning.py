@@ -22,7 +22,7 @@ _HEADING_NOISE, _HEADING_SHARE = 0.02, 0.1
 """Radians a view, and share of a turn, by which the direction is doubted more."""
 _UNTURNED = 0.3
 """Radians a view where nobody knows how the camera turned."""
-_LOST = 1.0
+_LOST = 0.5
 """Radians of doubt from which on there is no direction."""
 _FIRM = 0.1
 """Radians of doubt of a mapped direction."""
@@ -61,13 +61,23 @@ class Turned:
         """For the next view."""
         return Turned(last=self.last)
 
+    def numbers(self) -> Float[np.ndarray, "4"]:
+        """Everything."""
+        return np.array([self.radians, self.variance, self.last, float(self.told)])
+
+    @classmethod
+    def from_numbers(cls, numbers: Float[np.ndarray, "4"]) -> "Turned":
+        """What `numbers` were taken from."""
+        radians, variance, last, told = (float(value) for value in numbers)
+        return cls(radians, variance, last, bool(told))
+
 
 class Reckoning:
     """Where the camera is by way and turns alone, and which way it looks; nowhere before the first certain place."""
 
     def __init__(self, radius: float) -> None:
         self._radius = radius
-        self.position: Float[np.ndarray, "2"] | None = None
+        self.position: Float[np.ndarray, " xy"] | None = None
         self.heading = 0.0
         self.doubt = _LOST
         """Radians by which the heading may be wrong."""
@@ -82,14 +92,14 @@ class Reckoning:
         """Whether it can say where the camera is."""
         return self.position is not None and self.doubt < _LOST
 
-    def advance(self, turned: Turned, metres: float, by_view: bool) -> None:
-        """Drive to the next view: so many metres, or, if a view promised them, what turning leaves of them."""
+    def advance(self, turned: Turned, promised: float, told: float | None) -> None:
+        """Drive to the next view: as far as odometry told, or what turning leaves of the metres that a view promised."""
         turn = turned.radians if turned.told else 0.0
         grown = np.sqrt(turned.variance) + np.hypot(_HEADING_NOISE, _HEADING_SHARE * turn)
         self.doubt = min(float(np.hypot(self.doubt, grown if turned.told else _UNTURNED)), _LOST)
-        if by_view:
-            metres *= max(1.0 - abs(turn) / _NEW_TURN, _LEAST_DRIVEN)
-        self._driven = metres
+        metres = self._driven = (
+            promised * max(1.0 - abs(turn) / _NEW_TURN, _LEAST_DRIVEN) if told is None else abs(told)
+        )
         if self.position is not None and self.doubt < _LOST:
             middle = self.heading + turn / 2.0
             self.position = self.position + metres * np.array([np.cos(middle), np.sin(middle)])
@@ -124,3 +134,18 @@ class Reckoning:
             return
         self.heading += _FOLLOWED * float(np.angle(np.exp(1j * (heading - self.heading))))
         self.doubt = float(np.hypot((1.0 - _FOLLOWED) * self.doubt, _FOLLOWED * _FIRM))
+
+    def numbers(self) -> Float[np.ndarray, " numbers"]:
+        """Everything that changes; nothing before the first certain place."""
+        if self.position is None:
+            return np.zeros(0)
+        return np.array([*self.position, self.heading, self.doubt, self.spread, self.doubted])
+
+    def restore(self, numbers: Float[np.ndarray, " numbers"]) -> None:
+        """Continue from where `numbers` were taken."""
+        if not len(numbers):
+            return
+        if len(numbers) != 6:
+            raise ValueError(f"a reckoned position has 6 numbers, not {len(numbers)}")
+        self.position = np.array(numbers[:2])
+        self.heading, self.doubt, self.spread, self.doubted = (float(value) for value in numbers[2:])
