@@ -242,6 +242,17 @@ def test_without_the_recording_its_percepts_and_their_positions_are_used(home):
     assert (home / "run/estimates/night.csv").read_bytes() == estimates
 
 
+def test_a_sequence_whose_name_begins_with_a_dot_is_kept_as_any_other(home):
+    path = home / "walk.toml"
+    path.write_text(path.read_text().replace('"night"', '"./night"'))
+    make(home, home / "dotted")
+    for image in images(home, "night"):
+        blacken(image)
+    assert make(home, home / "dotted") == []
+    plain, dotted = home / "run/estimates/night.csv", home / "dotted/estimates/.__night.csv"
+    assert dotted.read_bytes() == plain.read_bytes()
+
+
 def test_an_evaluation_takes_the_positions_of_the_recording(home):
     folder = RunFolder(home / "run")
     make(home, folder.path)

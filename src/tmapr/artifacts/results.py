@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tmapr.artifacts.atomic import PARTIAL, flush_folder
-from tmapr.artifacts.run import RESULTS, RunFolder
+from tmapr.artifacts.run import RESULTS, SO_FAR, RunFolder
 from tmapr.exceptions import TmaprError
 
 _Read = TypeVar("_Read")
@@ -87,7 +87,9 @@ def _list_names(root: Path) -> Iterator[str]:
     yield from RESULTS
     for folder in _FOLDERS:
         if not (root / folder).is_symlink():  # what is a link as a whole belongs to somebody else
-            yield from (f"{folder}/{path.name}" for path in sorted((root / folder).glob("[!.]*")))
+            # A sequence's name may begin with a dot: what is unfinished is told by the end of its name.
+            found = sorted(path.name for path in (root / folder).glob("*"))
+            yield from (f"{folder}/{name}" for name in found if not name.endswith((PARTIAL, SO_FAR)))
 
 
 def _link_of(name: str) -> str:

@@ -13,7 +13,7 @@ from jaxtyping import Float32
 from tmapr.artifacts.arrays import load_arrays
 from tmapr.artifacts.percepts import KIND, VERSION, Recording
 from tmapr.artifacts.results import renewing, share_file
-from tmapr.artifacts.run import RunFolder
+from tmapr.artifacts.run import SO_FAR, RunFolder
 from tmapr.artifacts.sources import Trust
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
@@ -84,7 +84,7 @@ class Encoding:
 
     def _renew(self, name: str, path: Path) -> None:
         """Bring percepts up to date, in a file of their own: those that the last results came from are not touched."""
-        data, so_far = self._experiment.data, path.with_name(f".{path.name}.so-far")
+        data, so_far = self._experiment.data, path.with_name(f".{path.name}{SO_FAR}")
         sequence = open_data(data, name, None if name in data.references[:1] else self._frame)
         kept = self._find_usable(path)
         if kept and self._trust == "stamps" and _is_unchanged_whole(kept, sequence):
@@ -127,7 +127,7 @@ class Encoding:
         try:
             kept = Recording.load(path)
         except InputError:
-            if path.name.startswith(".") or self._trust == "nothing":
+            if path.name.endswith(SO_FAR) or self._trust == "nothing":
                 return None
             raise
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
