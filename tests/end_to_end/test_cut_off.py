@@ -80,9 +80,8 @@ class Scene:
         self.server.check(*VERBS[verb], **task)
         folder = folder or self.run
         assert (results_of(folder), others_of(folder)) == self.after[verb]
-        if verb != "ablate":
-            litter = [path for path in folder.rglob(".*") if path.name not in (".lock", ".results")]
-            assert litter == []
+        litter = [path for path in folder.rglob(".*") if path.name not in (".lock", ".results")]
+        assert litter == []
 
 
 def make_home(home):

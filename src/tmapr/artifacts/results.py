@@ -21,14 +21,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from tmapr.artifacts.atomic import PARTIAL, flush_folder
+from tmapr.artifacts.lock import sweep_partials
 from tmapr.artifacts.run import RESULTS, SO_FAR, RunFolder
 from tmapr.exceptions import TmaprError
 
 _Read = TypeVar("_Read")
 _GENERATIONS, _CURRENT, _STAGED = ".results", "current", "next"
 _FOLDERS = ("percepts", "estimates")
-_WRITTEN = (".", *_FOLDERS, "report", "descriptor", "cache/*/*", "apr", "apr/*", "baselines/*", "baselines/*/*")
-"""Folders in which files are replaced."""
 
 
 @contextmanager
@@ -185,11 +184,7 @@ def _sweep(path: Path) -> None:
     """Remove what killed writers left: with the lock held, none of them lives."""
     home = path / _GENERATIONS
     shutil.rmtree(home / _STAGED, ignore_errors=True)
-    for folder in (*_WRITTEN, _GENERATIONS):
-        for partial in path.glob(f"{folder}/.*{PARTIAL}"):
-            # A program may be saving its state, which takes no lock.
-            if not partial.name.startswith(".state.npz."):
-                partial.unlink(missing_ok=True)
+    sweep_partials(path)
     _drop_dangling(path)
     _sweep_generations(home)
 
