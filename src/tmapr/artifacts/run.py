@@ -113,6 +113,11 @@ class RunFolder:
         return self.path / "inputs.json"
 
     @property
+    def page(self) -> Path:
+        """What `report` shows of the run."""
+        return self.path / "report" / "index.html"
+
+    @property
     def percepts_folder(self) -> Path:
         """The percept caches."""
         return self._results / "percepts"
