@@ -110,7 +110,7 @@ def results_of(folder):
 def others_of(folder):
     """Everything else that is read: each file for itself."""
     folder = Path(folder)
-    kept = ("calibrated.toml", "ablation.json", "report/index.html", "apr/best", "frames.csv")
+    kept = ("calibrated.toml", "ablation.json", "report/index.html", "apr/best", "frames.csv", "*/frames.csv")
     return {str(path.relative_to(folder)): content_of(path) for pattern in kept for path in folder.glob(pattern)}
 
 

@@ -163,6 +163,7 @@ def _read_numbers(given: object, count: int | None, where: str) -> Float[np.ndar
         or row.dtype.kind not in _KINDS
         or row.ndim != 1
         or (count is not None and row.size != count)
+        or np.ma.is_masked(row)  # beneath a mask lies any number
     ):
         wanted = "one row of numbers" if count is None else f"{count} numbers"
         raise InputError(f"{where} must be {wanted}, got {_describe(given)}")
@@ -172,6 +173,8 @@ def _read_numbers(given: object, count: int | None, where: str) -> Float[np.ndar
 
 def _describe(given: object) -> str:
     """A value in a line: short, and with what tells it from the right one."""
+    if np.ma.is_masked(given):
+        return f"an array with masked values and shape {np.ma.asarray(given).shape}"
     if isinstance(given, np.ndarray) and (given.size > 4 or given.ndim != 1 or given.dtype.kind not in _KINDS):
         return f"an array of {given.dtype} with shape {given.shape}"
     told = given.tolist() if isinstance(given, np.ndarray) else given

@@ -46,6 +46,17 @@ def test_a_killed_writer_holds_nothing(holder, tmp_path):
     hold(tmp_path / "run")
 
 
+@pytest.mark.parametrize(
+    "name", [".ablation.json.x.partial", "report/.index.html.x.partial", "apr/000001/.a.x.partial"]
+)
+def test_what_a_killed_writer_left_is_swept_by_the_next_holder_whatever_it_writes(tmp_path, name):
+    half = tmp_path / "run" / name
+    half.parent.mkdir(parents=True)
+    half.touch()
+    hold(tmp_path / "run")
+    assert not half.exists()
+
+
 def test_one_process_holds_several_folders_and_one_of_them_again_and_again(tmp_path):
     with writing(tmp_path / "run"):
         hold(tmp_path / "run/ablate/u")

@@ -72,6 +72,13 @@ def test_a_failed_block_changes_nothing_and_leaves_nothing(folder, kind):
     assert everything(folder) == before
 
 
+def test_results_of_a_sequence_whose_name_begins_with_a_dot_are_results(folder):
+    for name in ("estimates/.__night.csv", "percepts/..__data__noon.npz", "percepts/.x.npz"):
+        publish(folder, "old", [name])
+        publish(folder, "new", ["map.npz"])
+        assert (folder.path / name).read_text() == "old"
+
+
 def test_only_the_last_results_are_kept(folder):
     for number in range(3):
         publish(folder, f"{number}")

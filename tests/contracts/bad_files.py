@@ -418,6 +418,10 @@ FILES += [
      ("report", "run"), "errors.json: test.night.fused: Field required; make it anew with `tmapr evaluate"),
     ("errors that are text", changed_document("errors.json", lambda t: t["test"]["night"].update(frames="many")),
      ("report", "run"), "errors.json: test.night.frames: Input should be a valid integer"),
+    ("errors without a verdict", changed_document("errors.json", lambda t: t["test"]["night"].update(reasons={})),
+     ("report", "run"), "errors.json: test.night.reasons: Dictionary should have at least 1 item"),
+    ("errors with no frame of a status", changed_document("errors.json", lambda t: t["test"]["night"]["status"].update(
+        lost=0)), ("report", "run"), "errors.json: test.night.status.lost: Input should be greater than 0"),
     ("an infinite estimate", first_cell("x", "inf"), EVALUATE, "line 2: x cannot be 'inf'"),
     ("an estimate beyond reason", first_cell("y", "1e300"), EVALUATE, "line 2: y cannot be '1e300'"),
     ("an estimate without a stamp", first_cell("stamp_ns", ""), EVALUATE, "line 2: stamp_ns cannot be ''"),

@@ -14,7 +14,7 @@ from made_up import thin_percepts, write_block
 from tmapr.artifacts.arrays import Header, save_arrays
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.exceptions import InputError, StateError
+from tmapr.exceptions import InputError
 from tmapr.experiment import load
 from tmapr.types import CoordinateFrame, Fault, Frame, Reason
 
@@ -293,7 +293,7 @@ MISTAKEN = [
      InputError, "with 5 features"),
     ("a lesson never learned",
      lambda localizer, p: localizer.classifier.unlearn(spoiled_lesson(localizer, p, rows=np.full((3, 64), 9.0))),
-     StateError, "were they learned here"),
+     InputError, "holds something else than `learn` gave it"),
     ("a state without its map", lambda localizer, p: localizer.save("elsewhere"), InputError, "holds no map.npz"),
     ("a folder without a map", lambda localizer, p: load("nowhere"), InputError, "nowhere: holds no map.npz"),
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from made_up import thin_percepts, write_block
 from tmapr.artifacts.arrays import Header, save_arrays
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.exceptions import TmaprError
+from tmapr.exceptions import InputError, TmaprError
 from tmapr.experiment import load
 
 SAMPLE = 80
@@ -247,6 +247,17 @@ def survive(finished, folder, name, step, capfd):
             wrong.append(f"{what}: {said}")
         shutil.rmtree(home)
     return wrong, refused
+
+
+def test_a_refusal_is_one_line_whatever_it_quotes(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "home")
+    path = tmp_path / "home/run/map.npz"
+    spoil = dict(spoil_arrays(path))["memory.sequences odd text"]
+    spoil(path)
+    with pytest.raises(InputError) as refused:
+        load(tmp_path / "home/run")
+    assert str(refused.value).startswith(f"{path}: was mapped from ")
+    assert str(refused.value).isprintable()
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -27,6 +27,7 @@ ROUTE = System(places=SMALL, labels=Labels(mode="truth", delay=3))
 PAPER = System(places=SMALL, tracking=paper_tracking(min_similarity=0.82), fusion=car_fusion())
 WORLD = DescriptorField.from_seed(3, dimension=DIM)
 HERE = np.array([10.0, 0.0])
+HIDDEN = np.ma.masked_array([10.0, 0.0], [True, False])
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +108,7 @@ MISTAKEN = {
     "observe a position with a hole": (observing(position=[1.0, None]), f"{SHAPE} [1.0, None]"),
     "observe a ragged position": (observing(position=[[1.0], [1.0, 2.0]]), SHAPE),
     "observe a complex position": (observing(position=np.zeros(2, complex)), f"{SHAPE} an array of complex128"),
+    "observe half a position": (observing(position=HIDDEN), f"{SHAPE} an array with masked values and shape (2,)"),
     "observe a heading of text": (observing(heading="north"), "its heading must be a number, got 'north'"),
     "observe a heading that is true": (observing(heading=True), "its heading must be a number, got True"),
     "observe a row of headings": (observing(heading=np.zeros(2)), "its heading must be a number, got [0.0, 0.0]"),
@@ -138,6 +140,7 @@ MISTAKEN = {
     "learn at a position in a row": (labelled(np.zeros((1, 2))), f"its label {SHAPE} an array of float64"),
     "learn at text": (labelled("ab"), f"its label {SHAPE} 'ab'"),
     "learn at truths": (labelled(np.array([True, False])), f"{SHAPE} an array of bool"),
+    "learn at half a position": (labelled(HIDDEN), f"{SHAPE} an array with masked values and shape (2,)"),
     "learn at NaN": (labelled([np.nan, 0.0]), "its label [nan, 0.0] is not finite"),
     "learn at infinity": (labelled([0.0, np.inf]), "its label [0.0, inf] is not finite"),
     "learn too far away": (labelled([1e30, 0.0]), "its label [1e+30, 0.0] is farther than 1e+08 m away"),
@@ -202,6 +205,26 @@ FORGED = {
     "no weight": {"weights": np.zeros(3)},
     "a weight for one row": {"weights": np.ones(1)},
     "another name": {"name": 7},
+    "a name below none": {"name": -1},
+    "a name of 70 bits": {"name": 2**70},
+    "a name of text": {"name": "7"},
+    "no name": {"name": None},
+    "no rows": {"rows": None},
+    "a list of rows": {"rows": [[0.0] * 64] * 3},
+    "one row alone": {"rows": np.zeros(64)},
+    "none of its rows": {"rows": np.zeros((0, 64)), "weights": np.zeros(0)},
+    "rows of text": {"rows": np.full((3, 64), "a")},
+    "complex rows": {"rows": np.zeros((3, 64), complex)},
+    "rows of another lesson": {"rows": np.ones((3, 64))},
+    "weights of text": {"weights": np.array(["1"] * 3)},
+    "a list of weights": {"weights": [1.0, 1.0, 1.0]},
+    "a place of text": {"place": "3"},
+    "a place between two": {"place": 1.5},
+    "no place": {"place": None},
+    "no cell": {"cell": None},
+    "half a cell": {"cell": (0,)},
+    "nothing before it": {"after": b""},
+    "text before it": {"after": "x"},
 }
 
 
@@ -209,7 +232,10 @@ FORGED = {
 def test_a_lesson_that_learning_never_gave_is_refused_and_the_right_one_is_not(spoilt, localizer, percept):
     lesson = localizer.learn(percept, HERE)
     before = digest(localizer.arrays())
-    with pytest.raises(InputError):
+    with pytest.raises(
+        InputError,
+        match=r"the lesson (of place .+ holds something else|is of place \d+ with .* so it was not learned here)",
+    ):
         localizer.unlearn(replace(lesson, **spoilt))
     assert digest(localizer.arrays()) == before
     localizer.unlearn(lesson)

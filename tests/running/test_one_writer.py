@@ -50,3 +50,12 @@ def test_who_writes_elsewhere_waits_for_nobody(home, monkeypatch, options):
     monkeypatch.chdir(home)
     with writing(home / "runs/block"):
         assert command("report", "runs/block", *options) == 0
+
+
+def test_a_report_sweeps_what_a_killed_one_left(home, monkeypatch):
+    monkeypatch.chdir(home)
+    half = home / "runs/block/report/.index.html.abc.partial"
+    half.parent.mkdir(exist_ok=True)
+    half.touch()
+    assert command("report", "runs/block") == 0
+    assert [path.name for path in half.parent.iterdir()] == ["index.html"]

@@ -309,19 +309,46 @@ def test_shifts_are_those_of_the_whole_stream_after_an_image_is_replaced_or_cann
 
 
 def test_without_the_recording_its_percepts_and_their_positions_are_used(home):
+
+
+def tell_absence(home, name):
+    """The line on a recording that nobody can look at."""
+    return f"{name}: is not in {home}/data; the percepts and positions kept in {home}/run/percepts/{name}.npz are used"
+
+
+def test_without_the_recording_its_percepts_and_their_positions_are_used_and_a_line_says_so(home):
     estimates = (home / "run/estimates/night.csv").read_bytes()
     shutil.rmtree(home / "data")
-    assert make(home, home / "run") == []
+    absent = [tell_absence(home, name) for name in ("noon", "night")]
+    assert make(home, home / "run") == absent
     assert (home / "run/estimates/night.csv").read_bytes() == estimates
+    run = FinishedRun.load(RunFolder(home / "run"))
+    evaluate_run(run)
+    assert run.remarks == absent
 
 
-def test_an_evaluation_takes_the_positions_of_the_recording(home):
+def test_a_sequence_whose_name_begins_with_a_dot_is_kept_as_any_other(home):
+    path = home / "walk.toml"
+    path.write_text(path.read_text().replace('"night"', '"./night"'))
+    make(home, home / "dotted")
+    for image in images(home, "night"):
+        blacken(image)
+    assert make(home, home / "dotted") == []
+    plain, dotted = home / "run/estimates/night.csv", home / "dotted/estimates/.__night.csv"
+    assert dotted.read_bytes() == plain.read_bytes()
+
+
+def test_an_evaluation_takes_the_positions_of_the_recording_and_a_line_says_so(home):
     folder = RunFolder(home / "run")
     make(home, folder.path)
-    before = read_errors(FinishedRun.load(folder)).test["night"].fused.rmse
+    before = FinishedRun.load(folder)
+    assert read_errors(before).test["night"].fused.rmse < 3
+    assert before.remarks == []
     write_list(home / "data/night", range(COUNT), shift=12.0)
-    after = read_errors(FinishedRun.load(folder)).test["night"].fused.rmse
-    assert before < 3 < 9 < after
+    after = FinishedRun.load(folder)
+    assert read_errors(after).test["night"].fused.rmse > 9
+    said = "night: positions changed since its percepts were made; what the recording says counts"
+    assert after.remarks == [said]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""One writer at a time in a folder: a lock that the kernel frees when its holder ends, however that happens."""
+"""One writer at a time in a folder: a lock that the kernel frees when its holder ends, however that happens.
+
+Whoever has it sweeps what killed holders left.
+"""
 
 import fcntl
 import json
@@ -8,10 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tmapr.artifacts.atomic import PARTIAL
 from tmapr.exceptions import InputError
 
 LOCK = ".lock"
 _ANOTHER = "give another folder with --run"
+_WRITTEN = (
+    *(".", ".results", "percepts", "estimates", "report", "descriptor", "compare", "cache/*/*"),
+    *("apr", "apr/*", "baselines/*", "baselines/*/*"),
+)
+"""Folders of a run in which files are replaced."""
 
 
 @contextmanager
@@ -25,6 +34,7 @@ def writing(folder: Path, otherwise: str = _ANOTHER, lock: str = LOCK) -> Iterat
         with suppress(OSError):  # who holds it is a courtesy: a full disk does not forbid the work
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+        sweep_partials(folder)
         yield
     finally:
         if [entry.name for entry in os.scandir(folder)] == [lock]:
@@ -32,6 +42,15 @@ def writing(folder: Path, otherwise: str = _ANOTHER, lock: str = LOCK) -> Iterat
             with suppress(OSError):  # somebody has put something there
                 folder.rmdir()
         os.close(descriptor)
+
+
+def sweep_partials(folder: Path) -> None:
+    """Remove files that were never finished: with the lock held, none of their writers lives."""
+    for written in _WRITTEN:
+        for partial in folder.glob(f"{written}/.*{PARTIAL}"):
+            # A program may be saving its state, which takes no lock.
+            if not partial.name.startswith(".state.npz."):
+                partial.unlink(missing_ok=True)
 
 
 def _acquire(folder: Path, path: Path, otherwise: str) -> int:

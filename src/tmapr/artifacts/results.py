@@ -21,14 +21,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from tmapr.artifacts.atomic import PARTIAL, flush_folder
-from tmapr.artifacts.run import RESULTS, RunFolder
+from tmapr.artifacts.lock import sweep_partials
+from tmapr.artifacts.run import RESULTS, SO_FAR, RunFolder
 from tmapr.exceptions import TmaprError
 
 _Read = TypeVar("_Read")
 _GENERATIONS, _CURRENT, _STAGED = ".results", "current", "next"
 _FOLDERS = ("percepts", "estimates")
-_WRITTEN = (".", *_FOLDERS, "report", "descriptor", "cache/*/*", "apr", "apr/*", "baselines/*", "baselines/*/*")
-"""Folders in which files are replaced."""
 
 
 @contextmanager
@@ -87,7 +86,9 @@ def _list_names(root: Path) -> Iterator[str]:
     yield from RESULTS
     for folder in _FOLDERS:
         if not (root / folder).is_symlink():  # what is a link as a whole belongs to somebody else
-            yield from (f"{folder}/{path.name}" for path in sorted((root / folder).glob("[!.]*")))
+            # A sequence's name may begin with a dot: what is unfinished is told by the end of its name.
+            found = sorted(path.name for path in (root / folder).glob("*"))
+            yield from (f"{folder}/{name}" for name in found if not name.endswith((PARTIAL, SO_FAR)))
 
 
 def _link_of(name: str) -> str:
@@ -183,11 +184,7 @@ def _sweep(path: Path) -> None:
     """Remove what killed writers left: with the lock held, none of them lives."""
     home = path / _GENERATIONS
     shutil.rmtree(home / _STAGED, ignore_errors=True)
-    for folder in (*_WRITTEN, _GENERATIONS):
-        for partial in path.glob(f"{folder}/.*{PARTIAL}"):
-            # A program may be saving its state, which takes no lock.
-            if not partial.name.startswith(".state.npz."):
-                partial.unlink(missing_ok=True)
+    sweep_partials(path)
     _drop_dangling(path)
     _sweep_generations(home)
 

@@ -13,6 +13,9 @@ from tmapr.files import DOCUMENT_BYTES, SETTINGS_BYTES, open_regular, read_bytes
 HEAD = "head.safetensors"
 """A pose head in the folder of its epoch, apr/000012."""
 
+SO_FAR = ".so-far"
+"""How the names of percepts end that are not all encoded yet."""
+
 RESULTS = ("experiment.toml", "map.npz", "state.npz", "provenance.json", "errors.json")
 """What belongs together, with what is in estimates/ and percepts/."""
 
@@ -108,6 +111,11 @@ class RunFolder:
     def inputs(self) -> Path:
         """Which percepts a row of an ablation was made from."""
         return self.path / "inputs.json"
+
+    @property
+    def page(self) -> Path:
+        """What `report` shows of the run."""
+        return self.path / "report" / "index.html"
 
     @property
     def percepts_folder(self) -> Path:

@@ -88,10 +88,11 @@ def open_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]":
     first = {name: open_data(data, name) for name in data.references[:1]}
     shared = next((sequence.frame for sequence in first.values()), None)
     opened = {name: first[name] if name in first else open_data(data, name, shared) for name in roles}
-    for name in data.references[1:]:
+    for name in (*data.references[1:], *data.adapt, *data.test) if shared else ():
         if opened[name].frame != shared:
             raise InputError(
-                f"{name}: its positions are in {opened[name].frame}, those of {data.references[0]} in {shared}"
+                f"{name}: its positions are in {opened[name].frame}, those of {data.references[0]} in {shared};"
+                " convert one of them"
             )
     parts = [Part(opened[name], played) for name, played in roles.items()]
     return parts, experiment.perception.image

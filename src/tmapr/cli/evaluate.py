@@ -25,6 +25,7 @@ def evaluate(
     """Compare a run with the recorded truth: write errors.json and print its tables."""
     from tmapr.artifacts.lock import writing
     from tmapr.artifacts.run import RunFolder
+    from tmapr.reports.page.page import is_shown
     from tmapr.running.evaluating import evaluate_run, save_errors
     from tmapr.running.finished import FinishedRun, require_run
 
@@ -37,9 +38,13 @@ def evaluate(
         save_errors(errors, folder)
     if quiet:
         return
+    for line in dict.fromkeys(finished.remarks):
+        typer.echo(line, err=True)
     print_errors(errors)
     if pairs:
         _print(pairs)
+    if folder.page.exists() and not is_shown(folder.page, errors):
+        typer.echo(f"{folder.page}: shows other results than these; `tmapr report {run}` makes it anew")
 
 
 def _compare(run: "FinishedRun", other: "RunFolder") -> "Table":
@@ -50,7 +55,9 @@ def _compare(run: "FinishedRun", other: "RunFolder") -> "Table":
 
     def compare() -> "Table":
         both = run, FinishedRun.load(other)
-        return tabulate_pairings(compare_runs(*both), [(str(each.folder.path), each.provenance) for each in both])
+        pairings = compare_runs(*both)
+        run.remarks.extend(both[1].remarks)
+        return tabulate_pairings(pairings, [(str(each.folder.path), each.provenance) for each in both])
 
     return read_whole(other, compare)
 

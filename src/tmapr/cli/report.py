@@ -1,6 +1,6 @@
 """`tmapr report`: one page of HTML, the table that compares runs, or one of the paper's tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,6 +9,7 @@ import typer
 from tmapr.reports.tables.paper import TableName, append_paper_rows
 
 if TYPE_CHECKING:
+    from tmapr.reports.reported import ReportedRun
     from tmapr.reports.tables.table import Table
 
 Format = Literal["html", "text", "markdown", "latex", "json"]
@@ -29,7 +30,6 @@ def report(
     from tmapr.artifacts.lock import writing
     from tmapr.artifacts.run import RunFolder
     from tmapr.reports.page.page import render_page
-    from tmapr.reports.reported import ReportedRun
     from tmapr.running.finished import require_run
 
     form = form or ("text" if table else "html")
@@ -38,13 +38,28 @@ def report(
         _deliver(_format_table(_make_table(runs, table, paper), form), out)
         return
     if out is not None:
-        _deliver(render_page([ReportedRun.load(path) for path in runs]), out)
+        _deliver(render_page(_load_runs(runs)), out)
         return
     require_run(RunFolder(runs[0]))
     with writing(runs[0], "name another file with --out"):
         # A comparison never replaces the page of the run that happens to be named first.
-        out = runs[0] / "report" / ("index.html" if len(runs) == 1 else "comparison.html")
-        _deliver(render_page([ReportedRun.load(path) for path in runs]), out)
+        page = RunFolder(runs[0]).page
+        out = page if len(runs) == 1 else page.with_name("comparison.html")
+        _deliver(render_page(_load_runs(runs)), out)
+
+
+def _load_runs(runs: Sequence[Path]) -> "list[ReportedRun]":
+    """The runs; what there is to know of their recordings is told beside the output."""
+    from tmapr.reports.reported import ReportedRun
+
+    loaded = [ReportedRun.load(path) for path in runs]
+    _tell(line for run in loaded for line in run.remarks)
+    return loaded
+
+
+def _tell(remarks: Iterable[str]) -> None:
+    for line in dict.fromkeys(remarks):
+        typer.echo(line, err=True)
 
 
 def _deliver(text: str, out: Path | None) -> None:
@@ -71,20 +86,18 @@ def _refuse_contradictions(table: TableName | None, paper: bool, form: Format, o
 
 
 def _make_table(runs: Sequence[Path], name: TableName | None, paper: bool) -> "Table":
-    from tmapr.reports.reported import ReportedRun
     from tmapr.reports.tables.errors import tabulate_runs
 
     if name is None:
-        return tabulate_runs([ReportedRun.load(path) for path in runs])
+        return tabulate_runs(_load_runs(runs))
     table = _ablation(runs, name) if name in ("loops", "system") else _errors(runs, name)
     return append_paper_rows(table, name) if paper else table
 
 
 def _errors(runs: Sequence[Path], name: TableName) -> "Table":
-    from tmapr.reports.reported import ReportedRun
     from tmapr.reports.tables.localization import gather_runs, tabulate_fusion, tabulate_localization
 
-    found = gather_runs([ReportedRun.load(path) for path in runs])
+    found = gather_runs(_load_runs(runs))
     return tabulate_localization(found) if name == "localization" else tabulate_fusion(found)
 
 
@@ -93,6 +106,7 @@ def _ablation(runs: Sequence[Path], name: TableName) -> "Table":
     from tmapr.reports.tables.ablation_runs import load_ablations
 
     found = load_ablations(runs)
+    _tell(line for one in found for line in one.remarks)
     return tabulate_loops(found) if name == "loops" else tabulate_system(found)
 
 

@@ -52,6 +52,8 @@ def run(  # noqa: PLR0913 (each an option)
         for name in settings.data.test:
             typer.echo(_summary(folder.estimates(name), settings.system.tracking.gates.min_similarity))
         typer.echo(f"labels {settings.system.labels.description}; now: tmapr evaluate {folder.path}")
+        if folder.page.exists():
+            typer.echo(f"{folder.page}: shows the run before this one; `tmapr report {folder.path}` makes it anew")
 
 
 def _summary(path: Path, threshold: float) -> str:

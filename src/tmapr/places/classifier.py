@@ -134,8 +134,7 @@ class Classifier:
             self._variation.learn(descriptor, place)
             if self._mixtures:
                 self._mixtures.learn(self._reduce(descriptor), place)
-            name = self._ledger.enter(rows, weights, place)
-            return Lesson(rows, weights, place, self.grid.cell_at(position), name)
+            return self._ledger.enter(rows, weights, place, self.grid.cell_at(position))
 
     def unlearn(self, lesson: Lesson) -> None:
         """Take a lesson back: exact for K and W. U's direction and G's Gaussians keep their summary of it."""

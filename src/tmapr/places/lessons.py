@@ -5,6 +5,7 @@ is saved and continued gives the same names as one that never stopped, and robot
 different things give different ones. So the names of merged states need no renaming: they are added as K⁻¹ is.
 """
 
+import reprlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,21 +32,40 @@ class Lesson:
     cell: CellIndex
     """Of the place, whose number may be another one after a merge."""
     name: int
-    """Of this lesson alone, among those of all states that grew from one."""
+    """Of this lesson alone, among those of all states that grew from one: a hash of what is above and of `after`."""
+    after: bytes
+    """The hash of the lessons before it."""
 
 
 def check_lesson(given: object, grid: Grid, features: int) -> None:
     """Refuse what no classifier with these places and so many features can have returned."""
     if not isinstance(given, Lesson):
         raise InputError(f"only a Lesson that `learn` returned can be unlearned, got {type(given).__name__}")
-    if given.rows.shape[1] != features or not 0 <= given.place < len(grid) or grid.find_cell(given.cell) is None:
+    changed = InputError(
+        f"the lesson of place {reprlib.repr(given.place)} holds something else than `learn` gave it;"
+        " unlearn it as it was returned"
+    )
+    if not _is_formed(given):
+        raise changed
+    if given.rows.shape[1] != features or given.place >= len(grid) or grid.find_cell(given.cell) is None:
         raise InputError(
             f"the lesson is of place {given.place} with {given.rows.shape[1]} features; this classifier has"
             f" {len(grid)} places and {features} features, so it was not learned here"
         )
-    sound = np.isfinite(given.rows).all() and (given.weights > 0).all() and np.isfinite(given.weights).all()
-    if given.weights.shape != given.rows.shape[:1] or not sound:
-        raise InputError(f"the lesson of place {given.place} holds other rows or weights than `learn` gave it")
+    name = _name_lesson(given.after, given.rows, given.weights, given.place, given.cell)
+    if int.from_bytes(name, "little") != given.name:
+        raise changed
+
+
+def _is_formed(lesson: Lesson) -> bool:
+    """Whether its parts are of the kinds that a name is made of."""
+    arrays = isinstance(lesson.rows, np.ndarray) and isinstance(lesson.weights, np.ndarray)
+    if not arrays or {lesson.rows.dtype, lesson.weights.dtype} != {np.dtype(float)} or lesson.rows.ndim != 2:
+        return False
+    cell = lesson.cell if isinstance(lesson.cell, tuple) else ()
+    integers = all(type(number) is int for number in (lesson.place, lesson.name, *cell))
+    ranged = len(cell) == 2 and integers and lesson.place >= 0 and 0 <= lesson.name < 1 << 8 * _BYTES
+    return len(lesson.rows) > 0 and ranged and isinstance(lesson.after, bytes)
 
 
 class Ledger:
@@ -61,17 +81,16 @@ class Ledger:
         """In the order in which they were learned."""
         return self._names[: self._count]
 
-    def enter(self, rows: Float[np.ndarray, "k dim"], weights: Float[np.ndarray, " k"], place: int) -> int:
+    def enter(
+        self, rows: Float[np.ndarray, "k dim"], weights: Float[np.ndarray, " k"], place: int, cell: CellIndex
+    ) -> Lesson:
         """Give a lesson its name and write it down."""
-        # The first row stands for the others: they follow from it and from the lessons before.
-        self._last = _hash(
-            self._last, np.ascontiguousarray(rows[0]).data, weights.tobytes(), place.to_bytes(8, "little")
-        )
+        after, self._last = self._last, _name_lesson(self._last, rows, weights, place, cell)
         if self._count == len(self._names):
             self._names = np.concatenate([self._names, np.zeros_like(self._names)])
         self._names[self._count] = name = int.from_bytes(self._last, "little")
         self._count += 1
-        return name
+        return Lesson(rows, weights, place, cell, name, after)
 
     def find(self, name: int) -> int:
         """Where a lesson stands; one that does not was learned elsewhere, or is unlearned already."""
@@ -125,6 +144,14 @@ def _list_gained(state: Ledger, base: Ledger) -> Iterator[int]:
             yield name
     if known.total():
         raise StateError(f"a state lacks {known.total()} lessons of the base; only states that kept them can be merged")
+
+
+def _name_lesson(
+    after: bytes, rows: Float[np.ndarray, "k dim"], weights: Float[np.ndarray, " k"], place: int, cell: CellIndex
+) -> bytes:
+    """All of a lesson enters, so that one that was changed since has another name."""
+    where = ",".join(map(str, (place, *cell)))
+    return _hash(after, np.ascontiguousarray(rows).data, weights.tobytes(), where.encode())
 
 
 def _hash(*parts: bytes | memoryview) -> bytes:

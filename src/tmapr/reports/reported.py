@@ -93,6 +93,8 @@ class ReportedRun:
     memory: Memory
     references: tuple[TimedPath, ...]
     sequences: tuple[ReportedSequence, ...]
+    remarks: tuple[str, ...] = ()
+    """What a reader of the figures should know of the recording, a line each."""
 
     @classmethod
     def load(cls, path: Path) -> "ReportedRun":
@@ -107,7 +109,8 @@ class ReportedRun:
         references = tuple(TimedPath(_seconds(memory.stamps[rows]), memory.positions[rows]) for rows in memory.drives())
         fit = FITS.get(errors.alignment)
         sequences = tuple(_report_sequence(run.trial(name), name, errors.test[name], fit) for name in errors.test)
-        return cls(run.folder, run.experiment, run.provenance, errors, memory, references, sequences)
+        remarks = tuple(run.remarks)
+        return cls(run.folder, run.experiment, run.provenance, errors, memory, references, sequences, remarks)
 
 
 def label_runs(runs: Sequence[ReportedRun]) -> list[str]:

@@ -13,13 +13,13 @@ from jaxtyping import Float32
 from tmapr.artifacts.arrays import load_arrays
 from tmapr.artifacts.percepts import KIND, VERSION, Recording
 from tmapr.artifacts.results import renewing, share_file
-from tmapr.artifacts.run import RunFolder
+from tmapr.artifacts.run import SO_FAR, RunFolder
 from tmapr.artifacts.sources import Trust
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, is_data_there, open_data
+from tmapr.experiment import Data, Experiment, is_data_there, open_data
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
@@ -57,13 +57,18 @@ class Encoding:
 
     def recording(self, name: str) -> Recording:
         """A sequence's percepts. A program's own, and those of a recording that is not on this machine, are as kept."""
-        path = self._folder.percepts(name)
+        path, data = self._folder.percepts(name), self._experiment.data
+        absent = False
         if self._experiment.perception.encoder != OWN and name not in self._checked:
-            looked_at = self._trust != "everything" and is_data_there(self._experiment.data, name)
-            if looked_at or not path.exists():
+            believed, there = self._trust == "everything", is_data_there(data, name)
+            if not path.exists() or (there and not believed):
                 self._renew(name, path)
+            absent = not there and not believed
             self._checked.add(name)
-        return load_recording(self._experiment, self._made.get(name, path), name)
+        recording = load_recording(self._experiment, self._made.get(name, path), name)
+        if absent:  # told once the percepts are known to be good for something
+            self.tell(describe_absence(data, name, path))
+        return recording
 
     @contextmanager
     def publishing(self, folder: RunFolder) -> Iterator[RunFolder]:
@@ -84,10 +89,10 @@ class Encoding:
 
     def _renew(self, name: str, path: Path) -> None:
         """Bring percepts up to date, in a file of their own: those that the last results came from are not touched."""
-        data, so_far = self._experiment.data, path.with_name(f".{path.name}.so-far")
+        data, so_far = self._experiment.data, path.with_name(f".{path.name}{SO_FAR}")
         sequence = open_data(data, name, None if name in data.references[:1] else self._frame)
         kept = self._find_usable(path)
-        if kept and self._trust == "stamps" and _is_unchanged_whole(kept, sequence):
+        if kept and self._trust == "stamps" and is_unchanged_whole(kept, sequence):
             return
         attempt = self._compare(path, kept, sequence)
         if attempt.renewal.current and attempt.renewal.remembered:
@@ -127,7 +132,7 @@ class Encoding:
         try:
             kept = Recording.load(path)
         except InputError:
-            if path.name.startswith(".") or self._trust == "nothing":
+            if path.name.endswith(SO_FAR) or self._trust == "nothing":
                 return None
             raise
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
@@ -256,7 +261,7 @@ def _read_after(behind: tuple[Frame, ...], frame: Frame, perceiver: Perceiver) -
     return frame.image()
 
 
-def _is_unchanged_whole(kept: Recording, sequence: Sequence) -> bool:
+def is_unchanged_whole(kept: Recording, sequence: Sequence) -> bool:
     """Whether a recording in one piece is as it was, so that there is no need to go through it."""
     same = kept.sources is not None and kept.sources.whole == sequence.whole
     return same and bool(sequence.whole) and kept.frame == sequence.frame
@@ -269,6 +274,11 @@ def _refuse(sequence: Sequence, faults: list[Fault]) -> None:
     raise InputError(f"{sequence.name}: none of its images can be used ({counts}); look with `tmapr check`")
 
 
+def describe_absence(data: Data, name: str, path: Path) -> str:
+    """In a line: the recording cannot be looked at, so that nobody knows whether it has changed."""
+    return f"{name}: is not in {data.root}; the percepts and positions kept in {path} are used"
+
+
 def load_recording(experiment: Experiment, path: Path, name: str) -> Recording:
     """A sequence's percepts from their cache; one that other perception settings made is refused."""
     if not path.exists():
@@ -276,24 +286,3 @@ def load_recording(experiment: Experiment, path: Path, name: str) -> Recording:
     recording = Recording.load(path)
     experiment.perception.refuse_others(str(path), recording.origin)
     return recording
-
-
-def load_current(experiment: Experiment, folder: RunFolder, name: str, frame: CoordinateFrame | None) -> Recording:
-    """A sequence's percepts from their cache, with its true positions as they are recorded now.
-
-    Percepts that are no longer those of its images are refused: what was made from them is of another recording.
-    """
-    kept = load_recording(experiment, folder.percepts(name), name)
-    data = experiment.data
-    if experiment.perception.encoder == OWN or kept.sources is None or not is_data_there(data, name):
-        return kept
-    sequence = open_data(data, name, None if name in data.references[:1] else frame)
-    if _is_unchanged_whole(kept, sequence):
-        return kept
-    now = survey(sequence, Path(data.root), kept.sources)
-    renewal = compare(kept, kept.sources, now)
-    if renewal.encoded or len(now) != len(kept) or not np.array_equal(now.stamps, kept.stamps):
-        changes = ", ".join(renewal.changes)
-        raise InputError(f"{name}: {changes} since its percepts were made; run `tmapr run` again")
-    headings = None if np.isnan(now.headings).all() else now.headings
-    return replace(kept, truth=now.truth, known=now.placed, frame=now.frame, headings=headings)

@@ -18,19 +18,20 @@ from tmapr.config import load_settings
 from tmapr.evaluation.trial import Trial
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
-from tmapr.running.encoding import load_current
+from tmapr.running.current import load_current
 from tmapr.system import Map
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run's settings, how its estimates came about, and its map."""
+    """A run's settings, how its estimates came about, and its map; `remarks` are lines on what was read so far."""
 
     folder: RunFolder
     experiment: Experiment
     provenance: Provenance
     environment: Map
     published: str
+    remarks: list[str] = field(default_factory=list, repr=False, compare=False)
     _trials: dict[str, Trial] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -82,7 +83,7 @@ class FinishedRun:
         return Trial(table, recording, self.environment.memory, threshold, self._load_beliefs(name, len(table.stamps)))
 
     def _load_recording(self, name: str) -> Recording:
-        return load_current(self.experiment, self.folder, name, self.environment.frame)
+        return load_current(self.experiment, self.folder, name, self.environment.frame, self.remarks.append)
 
     def _refuse_changed(self, name: str, recording: Recording, *, learned: bool) -> None:
         """Refuse a sequence that the estimates no longer follow from; its true positions only if they were learned."""

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.lock import writing
-from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.percepts import Marks, Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import changed, dump_toml
 from tmapr.exceptions import InputError
@@ -101,8 +101,11 @@ class Job:
 
     def _describe_inputs(self) -> str:
         """The marks of the percepts, as inputs.json has them."""
-        recordings = {name: Recording.load(self.parent.percepts(name)) for name in _sequences(self.experiment)}
-        return json.dumps({name: asdict(each.marks) for name, each in recordings.items()}, indent=2) + "\n"
+        return json.dumps({name: asdict(each) for name, each in self.read_marks().items()}, indent=2) + "\n"
+
+    def read_marks(self) -> dict[str, Marks]:
+        """What the percepts are known by, sequence by sequence."""
+        return {name: Recording.load(self.parent.percepts(name)).marks for name in _sequences(self.experiment)}
 
 
 def run_rows(

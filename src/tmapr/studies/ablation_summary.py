@@ -11,7 +11,7 @@ from importlib.metadata import version
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.artifacts.documents.runs import SequenceErrors
+from tmapr.artifacts.documents.runs import RecordingMarks, SequenceErrors
 from tmapr.artifacts.documents.studies import (
     Ablation,
     AblationRow,
@@ -111,6 +111,10 @@ def summarize_ablation(experiment: Experiment, folder: RunFolder, jobs: Mapping[
         alignment=provenance.alignment,
         labels=provenance.labels,
         apr=MappedPoseHead(mapped=_measure_pose_head(experiment, folder)),
+        made_from={
+            name: RecordingMarks(percepts=each.percepts, truth=each.truth)
+            for name, each in jobs[FULL].read_marks().items()
+        },
         rows=tuple(rows),
     )
 

@@ -103,10 +103,11 @@ class Contest:
     def hold(self, entries: Sequence[Entry], seeds: int, other_seeds: int) -> Comparison:
         """Train what is not trained, ask everyone about every test sequence, compare; also into comparison.json."""
         truth: dict[str, Placements] = {}
+        marks: dict[str, str] = {}
         networks = [self._ask(entry, range(seeds if entry == APR else other_seeds)) for entry in entries]
-        methods = [*self._run_systems(range(seeds), truth), *networks]
+        methods = [*self._run_systems(range(seeds), truth, marks), *networks]
         tests = {name: tuple(_compare(name, methods, truth[name])) for name in self.experiment.data.test}
-        comparison = Comparison(test=tests)
+        comparison = Comparison(test=tests, truth=marks)
         comparison.save(self.folder.comparison_json)
         for name, places in truth.items():
             self._write(name, methods, places)
@@ -135,7 +136,9 @@ class Contest:
         method.budget = _describe_budget(budgets)
         return method
 
-    def _run_systems(self, seeds: Sequence[int], truth: dict[str, Placements]) -> Iterator[Method]:
+    def _run_systems(
+        self, seeds: Sequence[int], truth: dict[str, Placements], marks: dict[str, str]
+    ) -> Iterator[Method]:
         """The system with each seed's pose head; what it sees also gives the retrieval and the constant."""
         ours, retrieval, constant = Method(OURS), Method("global retrieval"), Method("constant")
         for seed in seeds:
@@ -149,6 +152,7 @@ class Contest:
                 everything = np.arange(len(recording))
                 ours.note(name, Placements(everything, load_estimates(room.estimates(name)).positions))
                 truth[name] = Placements(everything[recording.known], recording.truth[recording.known])
+                marks[name] = recording.marks.truth
                 if seed == seeds[0]:
                     retrieval.note(name, _retrieve(recording, environment.memory))
                     constant.note(name, Placements(everything, np.tile(_middle(environment), (len(recording), 1))))

@@ -93,7 +93,7 @@ class Reckoning:
         return self.position is not None and self.doubt < _LOST
 
     def advance(self, turned: Turned, promised: float, told: float | None) -> None:
-        """Drive to the next view: as far as odometry told, or what turning leaves of the metres that a view promised."""
+        """Drive to the next view: as far as odometry told, or what turning leaves of the metres that it promised."""
         turn = turned.radians if turned.told else 0.0
         grown = np.sqrt(turned.variance) + np.hypot(_HEADING_NOISE, _HEADING_SHARE * turn)
         self.doubt = min(float(np.hypot(self.doubt, grown if turned.told else _UNTURNED)), _LOST)

@@ -9,8 +9,8 @@ from tmapr.reports.tables.localization import EvaluatedRun, tabulate_fusion
 from tmapr.types import CoordinateFrame
 
 UNTOLD = {
-    "reasons": {},
-    "status": {},
+    "reasons": {"accepted": 9},
+    "status": {"localized": 9},
     "nees": {"mean": 2.0, "coverage95": 0.95},
     "loops": {},
     "step_ms": {"p50": 1.0, "p95": 1.0, "max": 1.0},

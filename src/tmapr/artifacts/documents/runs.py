@@ -5,7 +5,7 @@ Metres, degrees, milliseconds.
 
 from collections.abc import Callable
 
-from pydantic import Field, model_serializer
+from pydantic import Field, PositiveInt, model_serializer
 
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
@@ -210,8 +210,8 @@ class SequenceErrors(SequenceTimings):
     heading: HeadingSummary | None = None
     ape: AbsoluteErrors | None = None
     rpe: tuple[RelativeErrors, ...] = ()
-    reasons: dict[str, int]
-    status: dict[str, int]
+    reasons: dict[str, PositiveInt] = Field(min_length=1)
+    status: dict[str, PositiveInt] = Field(min_length=1)
     nees: RunConsistency
     nis: InnovationSummary | None = None
     jumps: Jumps

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, PositiveFloat
 
 from tmapr.artifacts.documents import Document
-from tmapr.artifacts.documents.runs import ErrorSummary, LoopFigures
+from tmapr.artifacts.documents.runs import ErrorSummary, LoopFigures, RecordingMarks
 
 
 class Gap(Document):
@@ -68,6 +68,8 @@ class Ablation(Document):
     alignment: str | None = None
     labels: str | None = None
     apr: MappedPoseHead = MappedPoseHead()
+    made_from: dict[str, RecordingMarks] | None = None
+    """What each sequence was known by; earlier versions did not say."""
     rows: tuple[AblationRow, ...]
 
 
@@ -97,6 +99,7 @@ class ComparedMethod(Document):
 
 
 class Comparison(Document):
-    """comparison.json."""
+    """comparison.json; `truth` is what the positions of each test sequence were known by, if that was noted."""
 
     test: dict[str, tuple[ComparedMethod, ...]] = Field(default_factory=dict)
+    truth: dict[str, str] | None = None

@@ -8,9 +8,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 
+from tmapr.artifacts.documents.runs import Errors
 from tmapr.config import Settings, dump_toml
+from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
+from tmapr.files import TABLE_BYTES, read_bytes
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.page.explorer import render_data
 from tmapr.reports.page.footage import Album, share_frames
@@ -40,11 +44,28 @@ def render_page(runs: Sequence[ReportedRun]) -> str:
             body += element("h2", {"id": f"run-{number}"}, escape(name)) + _render_run(run, album, frames, 3)
     # A parser of XML sees no markup between these marks; to one of HTML they are comments of the script.
     script = f"//<![CDATA[\n{_read_resource('explorer.js')}//]]>\n"
-    named = element("title", {}, escape(title))
+    named = element("title", {}, escape(title)) + "".join(map(_render_mark, runs))
     head = element("head", {}, _HEAD, _render_policy(script), named, element("style", {}, _read_resource("page.css")))
     parts = (element("main", {}, body), render_data(album.uris, {"id": "pictures"}), element("script", {}, script))
     whole = element("html", {"lang": "en"}, head, element("body", {}, *parts))
     return f"<!DOCTYPE html>\n{whole}\n"
+
+
+def is_shown(page: Path, errors: Errors) -> bool:
+    """Whether a page shows these errors of a run; one of an earlier version does not say what it shows."""
+    try:
+        return _name_errors(errors).encode() in read_bytes(page, TABLE_BYTES)
+    except (OSError, InputError):
+        return False
+
+
+def _render_mark(run: ReportedRun) -> str:
+    """By which a page is known to be of a run's errors, or of older ones."""
+    return element("meta", {"name": "tmapr", "content": _name_errors(run.errors)})
+
+
+def _name_errors(errors: Errors) -> str:
+    return f"{errors.evaluated_sha256} {errors.alignment}"
 
 
 def _read_resource(name: str) -> str:

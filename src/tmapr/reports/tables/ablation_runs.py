@@ -13,8 +13,11 @@ import numpy as np
 from tmapr.artifacts.documents.runs import LoopFigures
 from tmapr.artifacts.documents.studies import Ablation, AblationRow, Gap, RowFigures
 from tmapr.artifacts.run import RunFolder
+from tmapr.config import load_settings
 from tmapr.evaluation.bootstrap import mean_interval
 from tmapr.exceptions import InputError
+from tmapr.experiment import Experiment
+from tmapr.running.current import load_current
 from tmapr.running.ranking import RANKS
 from tmapr.studies.comparison import Standing
 
@@ -30,11 +33,12 @@ _VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class AblatedRun:
-    """An ablation, the folder of its run, and a name for that which no other has."""
+    """An ablation, the folder of its run, and a name for that which no other has; lines on its recordings."""
 
     run: str
     folder: Path
     ablation: Ablation
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +61,39 @@ def load_ablations(runs: Sequence[Path]) -> list[AblatedRun]:
     found = [_load_ablation(path) for path in runs]
     names = [ablation.experiment for ablation in found]
     return [
-        AblatedRun(name if names.count(name) == 1 else str(path), path, ablation)
+        AblatedRun(name if names.count(name) == 1 else str(path), path, ablation, _refuse_changed(path, ablation))
         for name, path, ablation in zip(names, runs, found, strict=True)
     ]
 
 
 def _load_ablation(run: Path) -> Ablation:
-    path, again = RunFolder(run).ablation_json, f"tmapr ablate {run}/experiment.toml --run {run}"
+    path, again = RunFolder(run).ablation_json, _name_command(run)
     if not path.exists():
         raise InputError(f"{run}: holds no ablation.json; make one with `{again}`")
     return Ablation.load(path, again)
+
+
+def _name_command(run: Path) -> str:
+    return f"tmapr ablate {run}/experiment.toml --run {run}"
+
+
+def _refuse_changed(run: Path, ablation: Ablation) -> tuple[str, ...]:
+    """Refuse figures of recordings that have changed since; lines on what could not be looked at.
+
+    A file that came without its rows, or is of an earlier version, is believed.
+    """
+    folder, made_from, remarks = RunFolder(run), ablation.made_from or {}, list[str]()
+    rows = sorted(folder.ablation.glob("*/experiment.toml"))
+    if not rows or not all(folder.percepts(name).exists() for name in made_from):
+        return ()
+    experiment, way_out = load_settings(Experiment, rows[0]), f"make it anew with `{_name_command(run)}`"
+    frame = None
+    for name, marks in made_from.items():  # the first is the map's first traverse
+        now = load_current(experiment, folder, name, frame, remarks.append, way_out)
+        frame = frame or now.frame
+        if (now.marks.percepts, now.marks.truth) != (marks.percepts, marks.truth):
+            raise InputError(f"{folder.ablation_json}: {name} has changed since it was made; {way_out}")
+    return tuple(remarks)
 
 
 def list_lines(given: Sequence[AblatedRun], choose: Callable[[Ablation], list[AblationRow]]) -> Iterator[AblationLine]:

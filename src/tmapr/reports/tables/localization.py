@@ -11,6 +11,7 @@ from tmapr.artifacts.documents.runs import Errors, FusedErrors, SequenceErrors
 from tmapr.artifacts.documents.studies import Comparison
 from tmapr.artifacts.run import RunFolder
 from tmapr.evaluation.errors import JUMP_TOLERANCE, SPEED_TOLERANCE
+from tmapr.exceptions import InputError
 from tmapr.reports.reported import ReportedRun, label_runs
 from tmapr.reports.tables.errors import TRACKS, describe_data, list_tracks, list_warnings, name_alignment
 from tmapr.reports.tables.table import Table, TableCell, TableColumn
@@ -61,7 +62,7 @@ class EvaluatedRun:
 def gather_runs(runs: Sequence[ReportedRun]) -> list[EvaluatedRun]:
     """The runs, labelled apart."""
     return [
-        EvaluatedRun(label, describe_data(run), run.errors, load_comparison(run.folder))
+        EvaluatedRun(label, describe_data(run), run.errors, _load_current_comparison(run))
         for label, run in zip(label_runs(runs), runs, strict=True)
     ]
 
@@ -110,6 +111,19 @@ def load_comparison(folder: RunFolder) -> Comparison | None:
         if folder.comparison_json.exists()
         else None
     )
+
+
+def _load_current_comparison(run: ReportedRun) -> Comparison | None:
+    """The same, refused where it was held against other positions than the recording has now."""
+    found = load_comparison(run.folder)
+    for sequence in run.sequences:
+        noted = (found.truth or {}).get(sequence.name) if found else None
+        if noted is not None and noted != sequence.trial.recording.marks.truth:
+            raise InputError(
+                f"{run.folder.comparison_json}: the positions of {sequence.name} have changed since it was made;"
+                f" make it anew with `tmapr compare {run.folder.experiment}`"
+            )
+    return found
 
 
 def _list_others(run: EvaluatedRun, sequence: str) -> list[tuple[TableCell, ...]]:
