@@ -308,9 +308,6 @@ def test_shifts_are_those_of_the_whole_stream_after_an_image_is_replaced_or_cann
     assert again[4] != shifts[4]
 
 
-def test_without_the_recording_its_percepts_and_their_positions_are_used(home):
-
-
 def tell_absence(home, name):
     """The line on a recording that nobody can look at."""
     return f"{name}: is not in {home}/data; the percepts and positions kept in {home}/run/percepts/{name}.npz are used"

@@ -166,10 +166,8 @@ class Placer:
 
     def _reckon(self, change: float) -> None:
         """Hold a certain place against way and turns: one that they contradict is doubted."""
-        route, promised = self.route, self.filter.metres_a_view * min(change, FAR_VIEW)
-        self.reckoning.advance(
-            self._turned, promised if self._metres is None else abs(self._metres), self._metres is None
-        )
+        route = self.route
+        self.reckoning.advance(self._turned, self.filter.metres_a_view * min(change, FAR_VIEW), self._metres)
         if self._p_place < _SURE:
             return
         spot = route.positions[self._peak]
