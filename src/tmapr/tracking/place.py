@@ -27,6 +27,8 @@ _LIKELY, _SURE = 0.5, 0.95
 """Probabilities of a place from which on the drive's matches elsewhere, and those there, are what they seem."""
 _DOUBTED = 0.9
 """Probability that a place is given at most while dead reckoning contradicts it."""
+_FASTER = 1.5
+"""Of the mapped speed: what may have been driven unseen."""
 _ROUNDING = 1e-6
 _SHARPER = 3.0
 """By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
@@ -150,8 +152,9 @@ class Placer:
     ) -> None:
         first, filter_ = self._key is None, self.filter
         arriving = np.zeros(len(self.route))
+        seconds = 0.0 if first else (percept.stamp - self._stamp) / NANOSECONDS
         if not first:
-            arriving = filter_.predict(Step((percept.stamp - self._stamp) / NANOSECONDS, change, self._metres))
+            arriving = filter_.predict(Step(seconds, change, self._metres))
         new = min(1.0, filter_.metres_a_view / self._usual)
         evidence = new * weigh(ordered, filter_.share, self.scale.weights)
         if head is not None:
@@ -159,15 +162,19 @@ class Placer:
         filter_.update(evidence, arriving)
         self._peak, self._p_place = filter_.find_peak(self.radius)
         self._weigh_level(ordered, new)
-        self._reckon(float(change))
+        self._reckon(float(change), seconds)
         # A copy: a program may fill its array with the next frame.
         self._key, self._stamp, self._seen, self._metres = percept.descriptor.copy(), percept.stamp, 0.0, 0.0
         self._turned = self._turned.begin_anew()
 
-    def _reckon(self, change: float) -> None:
+    def _reckon(self, change: float, seconds: float) -> None:
         """Hold a certain place against way and turns: one that they contradict is doubted."""
         route = self.route
         self.reckoning.advance(self._turned, self.filter.metres_a_view * min(change, FAR_VIEW), self._metres)
+        if (
+            change >= FAR_VIEW and self._metres is None
+        ):  # two views that have nothing in common do not tell how far it was
+            self.reckoning.spread += _FASTER * route.speed * seconds
         if self._p_place < _SURE:
             return
         spot = route.positions[self._peak]

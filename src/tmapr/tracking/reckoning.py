@@ -33,7 +33,7 @@ _ANOTHER_WAY = 0.5
 """Radians from which on two directions are two streets."""
 _NEAR = 0.25
 """Places by which a certain place may be off."""
-_BELIEVED = 5.0
+_BELIEVED = 4.0
 """Places for which one that is contradicted must be followed to be believed."""
 
 
