@@ -53,6 +53,8 @@ class Ground:
     night: str
     aliasing: float = 0.3
     trained: bool = False
+    sabotaged: bool = False
+    """Whether it is driven with a U-turn, too."""
 
     @property
     def kind(self) -> str:
@@ -75,6 +77,7 @@ class Ground:
         }
         if self.trained:
             drives |= {"day2": (self.day, "lap"), "wet": ("rain", "lap"), "day3": (self.day, "lap")}
+        if self.sabotaged:
             drives |= {"turn": (self.night, "u-turn")}
         return [
             Traverse(name, find_weather(weather), zlib.crc32(f"{self.seed}/{name}".encode()), course, FRAMES)
@@ -83,7 +86,10 @@ class Ground:
 
 
 def _list_grounds(first: int, count: int, seed: int) -> tuple[Ground, ...]:
-    """So many worlds of every kind in every second style from `first` on; the last of each kind has a pose head."""
+    """So many worlds of every kind in every second style from `first` on; of each kind the last is sabotaged.
+
+    That one has a pose head.
+    """
     grounds: list[Ground] = []
     weathers = zip(cycle(_DAYS), cycle(_OTHERS), cycle(_NIGHTS), strict=False)
     for family, aliasing in (("campus", 0.3), ("city", 0.3), ("valley", 0.3), ("city", ALIASED)):
@@ -91,9 +97,8 @@ def _list_grounds(first: int, count: int, seed: int) -> tuple[Ground, ...]:
         for number in range(count):
             day, other, night = next(weathers)
             own = seed + len(grounds)
-            grounds.append(
-                Ground(family, start + 2 * number, own, day, other, night, aliasing, trained=number == count - 1)
-            )
+            last = number == count - 1
+            grounds.append(Ground(family, start + 2 * number, own, day, other, night, aliasing, last, last))
     return tuple(grounds)
 
 
@@ -163,7 +168,7 @@ def make_ready(ground: Ground, home: Path = HOME) -> ReadyGround:
         validation=("day3",) if ground.trained else (),
         reference="day",
         adapt=("other",),
-        test=("night", "away", "turn") if ground.trained else ("night", "away"),
+        test=("night", "away", "turn") if ground.sabotaged else ("night", "away"),
     )
     experiment = Experiment(name=ground.name, data=roles, training=_TRAINING)
     wanted = [str(roles.reference), *roles.adapt, *roles.test]

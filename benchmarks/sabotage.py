@@ -11,6 +11,7 @@ counts the metres driven on the map from the disturbance's end, or from the star
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -18,24 +19,33 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from decision_tables import COLUMNS, cell, show_paired, show_table
 from proving import CHOOSING, REPORTING, Ground, make_ready, work_on_each
 from proving_rows import Row, find_worlds, gather_rows, judge_drive, list_missing, load_rows, make_parser, make_row
-from sabotages import SABOTAGES, Sabotaged, Scene
+from sabotages import POSE_HEADS, SABOTAGES, Sabotaged, Scene
 from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.evaluation.decisions import Mapped
 
 
 def run_world(ground: Ground) -> Row:
     """Do everything to one world's night."""
-    grounds = [each for each in (CHOOSING if ground in CHOOSING else REPORTING) if each.trained]
-    other = grounds[(grounds.index(ground) + 1) % len(grounds)]
+    grounds = [each for each in _list_worlds(ground) if each.sabotaged]
+    names = [each.name for each in grounds]
+    other = replace(grounds[(names.index(ground.name) + 1) % len(grounds)], trained=ground.trained)
     scene = Scene(make_ready(ground), make_ready(other), make_ready(_find_alike(ground)))
-    found = {name: judge(scene, sabotage(scene)) for name, sabotage in SABOTAGES.items()}
+    found = {
+        name: judge(scene, sabotage(scene))
+        for name, sabotage in SABOTAGES.items()
+        if ground.trained or name not in POSE_HEADS
+    }
     return make_row(scene.ready, found)
+
+
+def _list_worlds(ground: Ground) -> tuple[Ground, ...]:
+    """The worlds that a world is one of."""
+    return CHOOSING if ground.name in {each.name for each in CHOOSING} else REPORTING
 
 
 def _find_alike(ground: Ground) -> Ground:
     """Another world of the same kind."""
-    grounds = CHOOSING if ground in CHOOSING else REPORTING
-    return next(each for each in grounds if each.kind == ground.kind and each != ground)
+    return next(each for each in _list_worlds(ground) if each.kind == ground.kind and each.name != ground.name)
 
 
 def judge(scene: Scene, sabotaged: Sabotaged) -> Decisions:
@@ -53,14 +63,20 @@ def show_rows(rows: Sequence[Row]) -> None:
     lines = [
         (name, [" / ".join(cell(figure(row.drives[name])) for row in rows) for figure in COLUMNS.values()])
         for name in SABOTAGES
+        if all(name in row.drives for row in rows)
     ]
     show_table(f"{names}; of nights of {rows[0].drives['nothing'].frames} frames", lines, COLUMNS)
 
 
 def main() -> None:
-    given = make_parser(__doc__).parse_args()
+    parser = make_parser(__doc__)
+    parser.add_argument(
+        "--untrained", action="store_true", help="no world has a pose head; what is done to one is left out"
+    )
+    given = parser.parse_args()
     folder, worlds = find_worlds(given.choosing)
-    kept, grounds = folder / "sabotage", [ground for ground in worlds if ground.trained]
+    kept = folder / "sabotage"
+    grounds = [replace(ground, trained=not given.untrained) for ground in worlds if ground.sabotaged]
     if missing := list_missing(kept / given.method, grounds):
         # Each needs two others beside it; two processes that made one ready would write over each other.
         for ready in work_on_each(make_ready, [*grounds, *map(_find_alike, missing)], given.workers):
@@ -70,7 +86,11 @@ def main() -> None:
     if given.against:
         other = load_rows(kept / given.against)
         shared = [(row, other[row.name]) for row in rows if row.name in other]
-        lines = {name: [(row.drives[name], theirs.drives[name]) for row, theirs in shared] for name in SABOTAGES}
+        lines = {
+            name: [(row.drives[name], theirs.drives[name]) for row, theirs in shared]
+            for name in SABOTAGES
+            if all(name in row.drives for pair in shared for row in pair)
+        }
         show_paired(lines, COLUMNS, given.against)
 
 

@@ -261,3 +261,5 @@ SABOTAGES: Mapping[str, Sabotage] = {
     "detour": _drive("away"),
     "map thinned to 5 m": _thin_map,
 }
+POSE_HEADS = {name for name in SABOTAGES if "pose head" in name}
+"""What is done to a pose head alone."""

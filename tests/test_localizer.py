@@ -14,7 +14,7 @@ from tmapr.config import changed, dump_toml
 from tmapr.exceptions import InputError, StateError
 from tmapr.experiment import Experiment
 from tmapr.labels import Labels, Teacher
-from tmapr.localizer import Localizer, Stages
+from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Stages
 from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
@@ -590,7 +590,7 @@ def test_without_apr_a_slow_camera_recovers_from_a_wrong_accept_too(interval, ga
 def spoilt_state(tracked, run, change, system=SYSTEM, **header):
     """The state of a run with some of its arrays or its header changed."""
     tracked.save(run)
-    found, arrays = load_arrays(run / "state.npz", "state", 3)
+    found, arrays = load_arrays(run / "state.npz", STATE_KIND, STATE_VERSION)
     change(arrays)
     save_arrays(run / "state.npz", replace(found, **header), arrays)
     return lambda: resume(system, Map.load(run / "map.npz", system), run / "state.npz")
@@ -640,6 +640,44 @@ def test_of_a_state_of_version_1_the_route_filter_takes_what_was_learned(gated, 
     resumed = spoilt_state(gated, run, lambda _: None, SYSTEM, version=1, notes={"map": environment.digest})()
     assert digest(resumed.classifier.arrays()) == digest(gated.classifier.arrays())
     assert digest(unlearned(resumed)) == digest(unlearned(build(SYSTEM, environment)))
+
+
+RECKONED = ("track.placer.reckoned", "track.placer.turned")
+
+
+def drop_reckoned(arrays):
+    """What version 3 did not keep."""
+    for name in RECKONED:
+        del arrays[name]
+
+
+def test_a_state_of_version_3_is_read_with_all_that_it_holds(tracked, run):
+    resumed = spoilt_state(tracked, run, drop_reckoned, version=3)()
+    held, found = (
+        {name: array for name, array in localizer.arrays().items() if name not in RECKONED}
+        for localizer in (tracked, resumed)
+    )
+    assert digest(found) == digest(held)
+
+
+def test_a_state_of_version_3_goes_on_without_dead_reckoning(tracked, run):
+    assert len(tracked.arrays()["track.placer.reckoned"])
+    resumed = spoilt_state(tracked, run, drop_reckoned, version=3)()
+    assert len(resumed.arrays()["track.placer.reckoned"]) == 0
+
+
+def test_a_state_of_version_3_follows_the_drive_on(tracked, stream, run):
+    resumed = spoilt_state(tracked, run, drop_reckoned, version=3)()
+    for percept in stream.percepts[30:60]:
+        wanted, found = tracked.observe(percept), resumed.observe(percept)
+        assert (found.status, found.belief.mean.tolist()) == (wanted.status, wanted.belief.mean.tolist())
+
+
+@pytest.mark.parametrize("count", [5, 7])
+def test_a_state_whose_reckoned_position_has_another_length_is_refused(count, tracked, run):
+    resumed = spoilt_state(tracked, run, lambda arrays: arrays.update({RECKONED[0]: np.zeros(count)}))
+    with pytest.raises(InputError, match=rf"a reckoned position has 6 numbers, not {count}"):
+        resumed()
 
 
 @pytest.mark.parametrize(("before", "after"), [("route", "paper"), ("paper", "route")])

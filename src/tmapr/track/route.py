@@ -114,15 +114,11 @@ class RouteTracker:
     def _note_motion(self, percept: Percept) -> None:
         seconds = (percept.stamp - self.belief.stamp) / NANOSECONDS if self.belief else 0.0
         self.placer.note_motion(percept.motion, seconds)
-        if not percept.fault:  # after a picture that cannot be used, the next one tells of both
-            self.placer.note_turn(self._measure_turn(percept, seconds))
-
-    def _measure_turn(self, percept: Percept, seconds: float) -> float | None:
-        """As a gyroscope says, or as the picture moved; None where neither tells."""
-        if percept.motion and percept.motion.yaw_rate is not None:
-            return percept.motion.yaw_rate * seconds
-        gain = self._memory.turn_gain
-        return None if percept.shift is None or np.isnan(gain) else gain * percept.shift
+        rate, gain = percept.motion.yaw_rate if percept.motion else None, self._memory.turn_gain
+        if rate is not None:
+            self.placer.note_turn(rate * seconds)
+        elif not percept.fault:  # after a picture that cannot be used, the next one tells of both
+            self.placer.note_turn(None if percept.shift is None or np.isnan(gain) else gain * percept.shift)
 
     def _predict(self, stamp: int, placing: Placing | None = None) -> Belief:
         if self.belief:

@@ -171,9 +171,8 @@ class Placer:
         """Hold a certain place against way and turns: one that they contradict is doubted."""
         route = self.route
         self.reckoning.advance(self._turned, self.filter.metres_a_view * min(change, FAR_VIEW), self._metres)
-        if (
-            change >= FAR_VIEW and self._metres is None
-        ):  # two views that have nothing in common do not tell how far it was
+        if change >= FAR_VIEW and self._metres is None:
+            # Two views that have nothing in common do not tell how far it was.
             self.reckoning.spread += _FASTER * route.speed * seconds
         if self._p_place < _SURE:
             return

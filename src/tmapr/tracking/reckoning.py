@@ -97,14 +97,13 @@ class Reckoning:
         turn = turned.radians if turned.told else 0.0
         grown = np.sqrt(turned.variance) + np.hypot(_HEADING_NOISE, _HEADING_SHARE * turn)
         self.doubt = min(float(np.hypot(self.doubt, grown if turned.told else _UNTURNED)), _LOST)
-        metres = self._driven = (
-            promised * max(1.0 - abs(turn) / _NEW_TURN, _LEAST_DRIVEN) if told is None else abs(told)
-        )
+        metres = promised * max(1.0 - abs(turn) / _NEW_TURN, _LEAST_DRIVEN) if told is None else told
+        self._driven = abs(metres)
         if self.position is not None and self.doubt < _LOST:
             middle = self.heading + turn / 2.0
             self.position = self.position + metres * np.array([np.cos(middle), np.sin(middle)])
         self.heading = (self.heading + turn) % (2.0 * np.pi)
-        self.spread += metres * min(_DRIFT + self.doubt, 1.0)
+        self.spread += self._driven * min(_DRIFT + self.doubt, 1.0)
 
     def doubts(self, spot: Float[np.ndarray, "2"], headings: Float[np.ndarray, " near"]) -> bool:
         """Whether a certain place is to be doubted, around which the mapped traverses look these ways."""

@@ -1,0 +1,342 @@
+"""Dead reckoning against plane geometry: where way and turns lead, and which places they contradict."""
+
+import numpy as np
+import pytest
+
+from tmapr.tracking.reckoning import Reckoning, Turned
+
+RADIUS = 10.0
+BELIEVED = 40.0
+"""Four radii: the metres after which a contradicted place is believed."""
+LOST = 0.5
+"""Radians of doubt from which on there is no direction."""
+ROUNDING = 1e-12
+"""Some dozens of additions of metres and radians in float64."""
+NOWHERE = np.zeros(0)
+START = np.array([3.0, -4.0])
+
+
+def turned(*turns):
+    """Frame by frame; None where nobody knows."""
+    since = Turned()
+    for turn in turns:
+        since.add(turn)
+    return since
+
+
+def settled(heading=0.0, spot=START):
+    """At a certain place that is firmly known."""
+    reckoning = Reckoning(RADIUS)
+    reckoning.settle(np.array(spot), heading)
+    return reckoning
+
+
+def drive_straight(reckoning, metres, views=1):
+    for _ in range(views):
+        reckoning.advance(turned(0.0), metres, None)
+
+
+@pytest.mark.parametrize("left", [1.0, -1.0])
+def test_around_a_square_it_ends_where_it_began(left):
+    reckoning = settled(heading=0.7)
+    for _ in range(4):
+        for _ in range(5):
+            reckoning.advance(turned(0.0), 99.0, 6.0)
+        reckoning.advance(turned(*[left * np.pi / 8] * 4), 99.0, 0.0)
+    np.testing.assert_allclose(reckoning.position, START, rtol=0, atol=ROUNDING)
+    assert np.angle(np.exp(1j * (reckoning.heading - 0.7))) == pytest.approx(0.0, abs=ROUNDING)
+
+
+def test_around_a_square_it_is_at_each_corner():
+    reckoning, corners = settled(), []
+    for _ in range(3):
+        reckoning.advance(turned(0.0), 99.0, 30.0)
+        corners.append(reckoning.position)
+        reckoning.advance(turned(np.pi / 2), 99.0, 0.0)
+    wanted = START + [[30.0, 0.0], [30.0, 30.0], [0.0, 30.0]]
+    np.testing.assert_allclose(corners, wanted, rtol=0, atol=ROUNDING)
+
+
+def test_a_bend_is_driven_along_its_chord():
+    # The chord of an arc makes half of the arc's turn with the direction at its start.
+    reckoning = settled()
+    reckoning.advance(turned(0.3, 0.3), 99.0, 8.0)
+    np.testing.assert_allclose(
+        reckoning.position, START + 8.0 * np.array([np.cos(0.3), np.sin(0.3)]), rtol=0, atol=ROUNDING
+    )
+
+
+def test_straight_on_each_view_is_driven_in_full():
+    reckoning = settled(heading=np.pi / 2)
+    drive_straight(reckoning, 5.0, views=7)
+    np.testing.assert_allclose(reckoning.position, START + [0.0, 35.0], rtol=0, atol=ROUNDING)
+
+
+@pytest.mark.parametrize(
+    ("turn", "share"), [(0.0, 1.0), (0.1, 0.5), (-0.1, 0.5), (0.15, 0.25), (0.2, 0.1), (-0.5, 0.1)]
+)
+def test_a_turn_takes_its_share_of_a_view_s_metres(turn, share):
+    reckoning = settled()
+    reckoning.advance(turned(turn), 5.0, None)
+    assert np.hypot(*(reckoning.position - START)) == pytest.approx(5.0 * share, abs=ROUNDING)
+
+
+def test_a_turn_takes_nothing_from_odometry():
+    reckoning = settled()
+    reckoning.advance(turned(0.5), 5.0, 4.0)
+    assert np.hypot(*(reckoning.position - START)) == pytest.approx(4.0, abs=ROUNDING)
+
+
+def test_it_is_nowhere_before_the_first_certain_place():
+    reckoning = Reckoning(RADIUS)
+    drive_straight(reckoning, 5.0, views=3)
+    assert (reckoning.position, reckoning.known) == (None, False)
+
+
+def test_nothing_is_contradicted_before_the_first_certain_place():
+    reckoning = Reckoning(RADIUS)
+    drive_straight(reckoning, 5.0, views=3)
+    assert not reckoning.doubts(np.array([1e6, 1e6]), np.array([0.0]))
+
+
+@pytest.mark.parametrize("way", [[1.0, 0.0], [0.0, -1.0], [0.6, 0.8]])
+@pytest.mark.parametrize(("beyond", "contradicted"), [(-1e-6, False), (1e-6, True)])
+def test_a_spot_beyond_the_radius_and_two_and_a_half_spreads_is_contradicted(way, beyond, contradicted):
+    reckoning = settled()
+    drive_straight(reckoning, 5.0, views=4)
+    spot = reckoning.position + (RADIUS + 2.5 * reckoning.spread + beyond) * np.array(way)
+    assert reckoning.doubts(spot, NOWHERE) == contradicted
+
+
+def test_the_spread_grows_by_a_tenth_of_the_way_and_by_what_the_direction_leaves_open():
+    reckoning = settled()
+    before = reckoning.spread
+    drive_straight(reckoning, 5.0)
+    assert reckoning.spread - before == pytest.approx(5.0 * (0.1 + reckoning.doubt), abs=ROUNDING)
+
+
+def test_a_certain_place_is_off_by_a_quarter_of_a_place():
+    assert settled().spread == pytest.approx(0.25 * RADIUS)
+
+
+@pytest.mark.parametrize("beyond", [-1e-6, 1e-6])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_street_is_another_beyond_half_a_radian_and_two_and_a_half_doubts(side, beyond):
+    reckoning = settled(heading=3.0)  # near ±π, where a difference of angles wraps
+    drive_straight(reckoning, 5.0)
+    looks = 3.0 + side * (0.5 + 2.5 * reckoning.doubt + beyond)
+    assert reckoning.doubts(reckoning.position, np.array([looks])) == (beyond > 0)
+
+
+@pytest.mark.parametrize("turns", [0, 1, -2])
+def test_the_same_street_is_not_contradicted_however_its_angle_is_written(turns):
+    reckoning = settled(heading=1.0)
+    drive_straight(reckoning, 5.0)
+    assert not reckoning.doubts(reckoning.position, np.array([1.0 + 2 * np.pi * turns]))
+
+
+def test_one_traverse_that_looks_the_same_way_is_enough():
+    reckoning = settled(heading=1.0)
+    drive_straight(reckoning, 5.0)
+    assert not reckoning.doubts(reckoning.position, np.array([1.0 + np.pi, np.nan, 1.0]))
+
+
+def test_beside_headings_that_nobody_knows_one_of_another_street_contradicts():
+    reckoning = settled(heading=1.0)
+    drive_straight(reckoning, 5.0)
+    assert reckoning.doubts(reckoning.position, np.array([np.nan, 1.0 + np.pi]))
+
+
+@pytest.mark.parametrize("headings", [NOWHERE, np.full(3, np.nan)])
+def test_where_no_heading_is_mapped_no_street_is_contradicted(headings):
+    reckoning = settled(heading=1.0)
+    drive_straight(reckoning, 5.0)
+    assert not reckoning.doubts(reckoning.position, headings)
+
+
+def test_without_a_direction_no_street_is_contradicted():
+    reckoning = settled(heading=np.nan)
+    drive_straight(reckoning, 1.0)
+    assert not reckoning.known
+    assert not reckoning.doubts(reckoning.position, np.array([np.pi]))
+
+
+def test_without_a_direction_it_stays_and_its_spread_grows_by_six_tenths_of_the_way():
+    reckoning = settled(heading=np.nan)
+    drive_straight(reckoning, 5.0, views=4)
+    np.testing.assert_array_equal(reckoning.position, START)
+    assert reckoning.spread == pytest.approx(0.25 * RADIUS + 0.6 * 20.0, abs=ROUNDING)
+
+
+FAR = np.array([1e4, 0.0])
+
+
+def test_a_contradicted_place_is_doubted_for_four_radii_and_then_believed():
+    reckoning, doubted = settled(), []
+    for _ in range(10):
+        reckoning.advance(turned(0.0), 99.0, 5.0)
+        doubted.append(reckoning.doubts(FAR, NOWHERE))
+    metres = 5.0 * np.arange(1, 11)
+    assert doubted == (metres < BELIEVED).tolist()
+
+
+def test_where_nothing_is_driven_no_doubt_goes():
+    reckoning = settled()
+    for _ in range(100):
+        reckoning.advance(turned(0.0), 99.0, 0.0)
+        assert reckoning.doubts(FAR, NOWHERE)
+
+
+def test_a_place_that_is_not_contradicted_counts_no_metres_of_doubt():
+    reckoning = settled()
+    drive_straight(reckoning, 5.0)
+    reckoning.doubts(reckoning.position, NOWHERE)
+    assert reckoning.doubted == 0.0
+
+
+def test_once_a_place_is_taken_for_granted_the_next_is_doubted_as_long():
+    reckoning = settled()
+    reckoning.advance(turned(0.0), 99.0, 35.0)
+    assert reckoning.doubts(FAR, NOWHERE)
+    reckoning.settle(START, 0.0)
+    reckoning.advance(turned(0.0), 99.0, 35.0)
+    assert reckoning.doubts(FAR, NOWHERE)
+
+
+def test_an_unknown_turn_goes_on_with_the_last_one():
+    assert turned(0.05, None, None).radians == pytest.approx(0.15)
+
+
+def test_a_view_without_a_known_turn_goes_on_with_the_one_before_it():
+    since = turned(0.05).begin_anew()
+    since.add(None)
+    assert (since.radians, since.told) == (0.05, False)
+
+
+def test_an_unknown_turn_leaves_its_own_size_and_a_tenth_of_a_radian_open():
+    assert turned(0.05, None).variance == pytest.approx(0.1**2 + 0.05**2)
+
+
+def test_a_known_turn_leaves_nothing_open():
+    assert turned(0.05, -0.2).variance == 0.0
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.1])
+def test_an_unknown_turn_widens_the_doubt(turn):
+    known, unknown = settled(), settled()
+    known.advance(turned(turn, turn), 5.0, None)
+    unknown.advance(turned(turn, None), 5.0, None)
+    assert unknown.heading == known.heading
+    assert unknown.doubt > known.doubt
+
+
+def test_a_view_of_unknown_turns_leads_straight_on():
+    reckoning, since = settled(), turned(0.3).begin_anew()
+    since.add(None)
+    reckoning.advance(since, 5.0, None)
+    np.testing.assert_allclose(reckoning.position, START + [5.0, 0.0], rtol=0, atol=ROUNDING)
+
+
+def test_after_two_views_of_unknown_turns_there_is_no_direction():
+    # √(0.2² + 2 · 0.3²) = 0.47 of two; the third reaches half a radian.
+    reckoning, known = settled(), []
+    for _ in range(4):
+        reckoning.advance(turned(None), 5.0, None)
+        known.append(reckoning.known)
+    assert known == [True, True, False, False]
+
+
+def test_the_doubt_never_exceeds_that_of_a_lost_direction():
+    reckoning = settled()
+    for _ in range(50):
+        reckoning.advance(turned(None), 5.0, None)
+    assert reckoning.doubt == LOST
+
+
+def test_the_doubt_of_a_direction_grows_with_the_turns():
+    straight, bent = settled(), settled()
+    straight.advance(turned(0.0), 5.0, None)
+    bent.advance(turned(1.0), 5.0, None)
+    assert straight.doubt == pytest.approx(np.hypot(0.2, 0.02))
+    assert bent.doubt == pytest.approx(np.hypot(0.2, np.hypot(0.02, 0.1)))
+
+
+def test_a_lost_direction_is_taken_from_the_map():
+    reckoning = Reckoning(RADIUS)
+    reckoning.settle(START, 2.0)
+    assert (reckoning.heading, reckoning.known) == (2.0, True)
+
+
+@pytest.mark.parametrize(("heading", "mapped", "drawn"), [(0.0, 0.5, 0.1), (0.1, -0.4, 0.0), (0.2, 2 * np.pi, 0.16)])
+def test_a_certain_place_draws_the_heading_a_fifth_of_the_way_to_the_mapped_one(heading, mapped, drawn):
+    reckoning = settled(heading=heading)
+    reckoning.settle(START, mapped)
+    assert np.angle(np.exp(1j * (reckoning.heading - drawn))) == pytest.approx(0.0, abs=ROUNDING)
+
+
+def test_certain_places_along_a_street_lead_to_its_heading():
+    reckoning = settled(heading=0.0)
+    for _ in range(60):
+        reckoning.settle(START, 0.5)
+    assert reckoning.heading == pytest.approx(0.5, abs=0.5 * 0.8**60 * 1.01)
+
+
+def test_a_certain_place_makes_the_direction_less_doubtful():
+    reckoning = settled()
+    before = reckoning.doubt
+    reckoning.settle(START, 0.0)
+    assert reckoning.doubt < before
+
+
+def test_a_place_without_a_heading_leaves_the_direction_alone():
+    reckoning = settled(heading=1.0)
+    before = reckoning.heading, reckoning.doubt
+    reckoning.settle(FAR, np.nan)
+    assert (reckoning.heading, reckoning.doubt) == before
+    np.testing.assert_array_equal(reckoning.position, FAR)
+
+
+def wander(reckoning):
+    """Two views with a turn between them, at a place that is doubted."""
+    reckoning.advance(turned(0.1, None, -0.3), 5.0, None)
+    reckoning.doubts(FAR, NOWHERE)
+    reckoning.advance(turned(0.2), 5.0, 3.0)
+    reckoning.doubts(FAR, NOWHERE)
+
+
+def test_from_its_numbers_it_goes_on_bit_for_bit():
+    whole, resumed = settled(heading=1.0), Reckoning(RADIUS)
+    wander(whole)
+    resumed.restore(whole.numbers().copy())
+    for reckoning in (whole, resumed):
+        wander(reckoning)
+    np.testing.assert_array_equal(resumed.numbers(), whole.numbers())
+
+
+def test_restored_it_does_not_change_the_numbers_it_was_restored_from():
+    numbers, reckoning = settled().numbers(), Reckoning(RADIUS)
+    reckoning.restore(numbers)
+    before = numbers.copy()
+    wander(reckoning)
+    np.testing.assert_array_equal(numbers, before)
+
+
+def test_nowhere_is_no_number():
+    assert len(Reckoning(RADIUS).numbers()) == 0
+
+
+def test_from_no_number_it_is_nowhere():
+    reckoning = Reckoning(RADIUS)
+    reckoning.restore(NOWHERE)
+    assert (reckoning.position, reckoning.known) == (None, False)
+
+
+@pytest.mark.parametrize("count", [1, 5, 7])
+def test_another_count_of_numbers_is_refused(count):
+    with pytest.raises(ValueError, match=f"a reckoned position has 6 numbers, not {count}"):
+        Reckoning(RADIUS).restore(np.zeros(count))
+
+
+@pytest.mark.parametrize("since", [Turned(), turned(None), turned(0.1, None, -0.3), turned(0.2).begin_anew()])
+def test_turns_come_back_from_their_numbers(since):
+    assert Turned.from_numbers(since.numbers()) == since
