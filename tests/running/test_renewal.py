@@ -308,6 +308,14 @@ def test_shifts_are_those_of_the_whole_stream_after_an_image_is_replaced_or_cann
     assert again[4] != shifts[4]
 
 
+def test_images_that_a_shutter_repeats_are_no_change(home):
+    """Three equal ones in a row are two equal pairs; each is compared with its own stamp and position."""
+    for row in (4, 5, 6):
+        shutil.copy(home / "data/night/03.png", home / f"data/night/{row:02}.png")
+    make(home, home / "run")
+    assert make(home, home / "run") == []
+
+
 def tell_absence(home, name):
     """The line on a recording that nobody can look at."""
     return f"{name}: is not in {home}/data; the percepts and positions kept in {home}/run/percepts/{name}.npz are used"

@@ -53,7 +53,7 @@ def test_around_a_square_it_is_at_each_corner():
         reckoning.advance(turned(0.0), 99.0, 30.0)
         corners.append(reckoning.position)
         reckoning.advance(turned(np.pi / 2), 99.0, 0.0)
-    wanted = START + [[30.0, 0.0], [30.0, 30.0], [0.0, 30.0]]
+    wanted = START + np.array([[30.0, 0.0], [30.0, 30.0], [0.0, 30.0]])
     np.testing.assert_allclose(corners, wanted, rtol=0, atol=ROUNDING)
 
 
@@ -69,7 +69,7 @@ def test_a_bend_is_driven_along_its_chord():
 def test_straight_on_each_view_is_driven_in_full():
     reckoning = settled(heading=np.pi / 2)
     drive_straight(reckoning, 5.0, views=7)
-    np.testing.assert_allclose(reckoning.position, START + [0.0, 35.0], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(reckoning.position, START + np.array([0.0, 35.0]), rtol=0, atol=ROUNDING)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_view_of_unknown_turns_leads_straight_on():
     reckoning, since = settled(), turned(0.3).begin_anew()
     since.add(None)
     reckoning.advance(since, 5.0, None)
-    np.testing.assert_allclose(reckoning.position, START + [5.0, 0.0], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(reckoning.position, START + np.array([5.0, 0.0]), rtol=0, atol=ROUNDING)
 
 
 def test_after_two_views_of_unknown_turns_there_is_no_direction():
@@ -340,3 +340,30 @@ def test_another_count_of_numbers_is_refused(count):
 @pytest.mark.parametrize("since", [Turned(), turned(None), turned(0.1, None, -0.3), turned(0.2).begin_anew()])
 def test_turns_come_back_from_their_numbers(since):
     assert Turned.from_numbers(since.numbers()) == since
+
+
+def test_a_place_that_is_believed_in_the_end_brings_its_own_direction():
+    """Otherwise the next view would contradict it again."""
+    reckoning = settled(heading=0.0)
+    far = START + np.array([500.0, 0.0])
+    drive_straight(reckoning, BELIEVED)
+    assert not reckoning.doubts(far, np.array([np.pi]))
+    reckoning.settle(far, np.pi)
+    assert reckoning.heading == np.pi
+    assert not reckoning.doubts(far, np.array([np.pi]))
+
+
+@pytest.mark.parametrize(("metres", "known"), [(RADIUS - 0.1, True), (RADIUS + 0.1, False)])
+def test_what_was_driven_unseen_widens_the_spread_and_more_than_a_place_loses_the_direction(metres, known):
+    reckoning = settled()
+    before = reckoning.spread
+    reckoning.lose_sight(metres)
+    assert (reckoning.spread - before, reckoning.known) == (pytest.approx(metres), known)
+
+
+def test_who_rolls_back_goes_back():
+    reckoning = settled(heading=np.pi / 2)
+    before = reckoning.spread
+    reckoning.advance(turned(0.0), 99.0, -4.0)
+    np.testing.assert_allclose(reckoning.position, START - np.array([0.0, 4.0]), rtol=0, atol=ROUNDING)
+    assert reckoning.spread > before

@@ -57,13 +57,30 @@ def compare(kept: Recording, sources: Sources, now: Survey) -> Renewal:
         for content, percept in zip(sources.contents, kept.percepts, strict=True)
         if percept.fault is Fault.INVALID
     }
-    found = {pair: row for row, pair in enumerate(_pair_up(sources.contents, broken)) if UNREADABLE not in pair}
-    rows = np.array([found.get(pair, _NONE) for pair in _pair_up(now.sources.contents, broken)], dtype=np.int64)
+    rows = _match(_pair_up(sources.contents, broken), _pair_up(now.sources.contents, broken))
     known = set(sources.contents) - broken - {UNREADABLE}
     changes = (*list_changed_images(sources, now.sources), *_list_changed_poses(kept, now, rows))
     return Renewal(
         rows, tuple(content in known for content in now.sources.contents), changes, is_same(sources, now.sources)
     )
+
+
+def _match(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> Int[np.ndarray, " frames"]:
+    """The row of `before` that stands for each of `after`.
+
+    Images that a shutter repeats are pairs that occur several times: the first stands for the first, and so on, so that
+    stamps and positions of a recording that nobody touched are compared with their own.
+    """
+    found: dict[tuple[str, str], list[int]] = {}
+    for row, pair in enumerate(before):
+        if UNREADABLE not in pair:
+            found.setdefault(pair, []).append(row)
+    times, rows = Counter[tuple[str, str]](), np.full(len(after), _NONE)
+    for place, pair in enumerate(after):
+        if pair in found:
+            rows[place] = found[pair][min(times[pair], len(found[pair]) - 1)]
+            times[pair] += 1
+    return rows
 
 
 def _pair_up(contents: tuple[str, ...], broken: set[str]) -> list[tuple[str, str]]:

@@ -25,8 +25,8 @@ _POSSIBLE = 0.01
 """Share of the likeliest reference's probability from which on another one near it is possible."""
 _LIKELY, _SURE = 0.5, 0.95
 """Probabilities of a place from which on the drive's matches elsewhere, and those there, are what they seem."""
-_DOUBTED = 0.9
-"""Probability that a place is given at most while dead reckoning contradicts it."""
+_DOUBTED = 0.5
+"""Probability that a place is given while dead reckoning contradicts it: no setting calls that certain."""
 _FASTER = 1.5
 """Of the mapped speed: what may have been driven unseen."""
 _ROUNDING = 1e-6
@@ -173,7 +173,7 @@ class Placer:
         self.reckoning.advance(self._turned, self.filter.metres_a_view * min(change, FAR_VIEW), self._metres)
         if change >= FAR_VIEW and self._metres is None:
             # Two views that have nothing in common do not tell how far it was.
-            self.reckoning.spread += _FASTER * route.speed * seconds
+            self.reckoning.lose_sight(_FASTER * route.speed * seconds)
         if self._p_place < _SURE:
             return
         spot = route.positions[self._peak]

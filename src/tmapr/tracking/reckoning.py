@@ -94,23 +94,34 @@ class Reckoning:
 
     def advance(self, turned: Turned, promised: float, told: float | None) -> None:
         """Drive to the next view: as far as odometry told, or what turning leaves of the metres that it promised."""
+        if self.position is None:
+            return
         turn = turned.radians if turned.told else 0.0
         grown = np.sqrt(turned.variance) + np.hypot(_HEADING_NOISE, _HEADING_SHARE * turn)
         self.doubt = min(float(np.hypot(self.doubt, grown if turned.told else _UNTURNED)), _LOST)
         metres = promised * max(1.0 - abs(turn) / _NEW_TURN, _LEAST_DRIVEN) if told is None else told
         self._driven = abs(metres)
-        if self.position is not None and self.doubt < _LOST:
+        if self.doubt < _LOST:
             middle = self.heading + turn / 2.0
             self.position = self.position + metres * np.array([np.cos(middle), np.sin(middle)])
         self.heading = (self.heading + turn) % (2.0 * np.pi)
         self.spread += self._driven * min(_DRIFT + self.doubt, 1.0)
+
+    def lose_sight(self, metres: float) -> None:
+        """Allow for so many metres in which nothing was seen; in more than a place's, anything may have been turned."""
+        self.spread += metres
+        if metres > self._radius:
+            self.doubt = _LOST
 
     def doubts(self, spot: Float[np.ndarray, "2"], headings: Float[np.ndarray, " near"]) -> bool:
         """Whether a certain place is to be doubted, around which the mapped traverses look these ways."""
         if not self._contradicts(spot, headings):
             return False
         self.doubted += self._driven
-        return self.doubted < _BELIEVED * self._radius
+        if self.doubted < _BELIEVED * self._radius:
+            return True
+        self.doubt = _LOST  # it was the reckoning that was wrong, and so may its direction be
+        return False
 
     def _contradicts(self, spot: Float[np.ndarray, "2"], headings: Float[np.ndarray, " near"]) -> bool:
         if self.position is None:
