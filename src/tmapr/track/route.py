@@ -100,14 +100,10 @@ class RouteTracker:
         placing = self.placer.observe(percept, recognition.comparison, head)
         before = self.belief
         belief = self._predict(percept.stamp, placing)
-        if placing.p_off_map > _LIKELY and self.placer.reckoning.known:
-            belief, verdict, nis = self._reckon(belief, placing)
-        else:
-            belief, verdict, nis = self._correct(belief, placing, before)
+        off = placing.p_off_map > _LIKELY and self.placer.reckoning.known
+        belief, verdict, nis = self._reckon(belief, placing) if off else self._correct(belief, placing, before)
         candidate = self._name_candidate(percept, recognition.comparison, placing)
-        used = False
-        if head is not None:
-            belief, used = self._heed_head(belief, placing, verdict, head)
+        belief, used = (belief, False) if head is None else self._heed_head(belief, placing, verdict, head)
         self.belief, self._placing = belief, placing
         return self._answer(belief, percept, verdict, recognition, candidate, nis, used)
 
@@ -136,9 +132,9 @@ class RouteTracker:
         """Follow way and turns off the map: what a frame says of places is wrong there."""
         verdict = Verdict(Reason.OFF_MAP, placing.p_place, float(np.hypot(*(placing.position - belief.position))))
         position, spread = self.placer.reckoning.position, self.placer.reckoning.spread
-        if not placing.new_view or position is None:
-            return belief, verdict, None
-        return self._fusion.relocalize(belief, position, max(spread, self.placer.radius / 2)), verdict, None
+        if placing.new_view and position is not None:
+            belief = self._fusion.relocalize(belief, position, max(spread, self.placer.radius / 2))
+        return belief, verdict, None
 
     def _correct(self, belief: Belief, placing: Placing, before: Belief | None) -> tuple[Belief, Verdict, float | None]:
         innovation = float(np.hypot(*(placing.position - belief.position)))
