@@ -22,6 +22,7 @@ from tmapr.labels import LAYOUT as LABELS
 from tmapr.labels import Labels, Teacher
 from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Perceive, Stages
 from tmapr.places.classifier import FITTED, Classifier, Places
+from tmapr.retrieval.condition import LAYOUT as CONDITION
 from tmapr.retrieval.memory import LAYOUT as MEMORY
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
@@ -229,6 +230,7 @@ def resume(system: System, environment: Map, state: Path, perceive: Perceive | N
     if broken:
         raise StateError(f"{state}: {broken[0]} holds numbers that are not finite; go back to an earlier state")
     layout = put("classifier.", Classifier.layout(system.places)) | put("labels.", LABELS)
+    layout |= put("drive.", CONDITION) | put("lessons.", CONDITION)
     if notes.method == system.tracking.method:
         layout |= put("track.", track_layout(notes.method))
     width, references = environment.memory.descriptors.shape[1], len(environment.memory)

@@ -192,6 +192,8 @@ class Recognition:
     leverage: float | None = None
     constrained: bool = False
     comparison: Comparison | None = None
+    view: Float[np.ndarray, " dim"] | None = None
+    """The descriptor under the map's condition: what places were scored for, and what is learned of the frame."""
 
     @property
     def first(self) -> Candidate | None:
@@ -248,6 +250,8 @@ class RouteBelief:
     p_off_map: float
     rows: Int[np.ndarray, " likely"]
     masses: Float[np.ndarray, " likely"]
+    new_view: bool = False
+    """Whether the frame shows something else than the last one that counted."""
 
 
 @dataclass(frozen=True, slots=True)
