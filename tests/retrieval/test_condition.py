@@ -55,7 +55,8 @@ def test_the_mean_is_that_of_the_views_so_far_weighed_by_how_far_they_show_the_m
         weights.append(condition.recall(number * SECOND).weight)
         shared = condition.recall(number * SECOND)
         np.testing.assert_allclose(shared.mean, np.average(views[: number + 1], axis=0, weights=shares[: number + 1]))
-    assert (np.diff(weights) > 0).all() and weights[-1] < 1
+    assert (np.diff(weights) > 0).all()
+    assert weights[-1] < 1
 
 
 def test_what_was_handed_out_does_not_change_later(rng):
