@@ -36,7 +36,7 @@ class Keypoints:
         """Refuse what no file could keep."""
         count = len(self.points)
         shapes = self.points.shape == (count, 2) and self.descriptors.shape == (count, WIDTH)
-        if not shapes or count > MOST or (self.points.dtype, self.descriptors.dtype) != (np.uint16, np.int8):
+        if not shapes or count > MOST or self.points.dtype != np.uint16 or self.descriptors.dtype != np.int8:
             raise ValueError(
                 f"keypoints are at most {MOST} points uint16 [n 2] with descriptors int8 [n {WIDTH}], got"
                 f" {self.points.dtype} {self.points.shape} and {self.descriptors.dtype} {self.descriptors.shape}"
@@ -60,6 +60,10 @@ class Keypoints:
     def positions(self) -> Float32[np.ndarray, "count 2"]:
         """Where the points lie, in longer sides."""
         return self.points.astype(np.float32) / np.float32(FULL)
+
+
+NOTHING = Keypoints(np.zeros((0, 2), np.uint16), np.zeros((0, WIDTH), np.int8))
+"""Of a picture that cannot be used."""
 
 
 class Once:

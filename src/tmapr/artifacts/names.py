@@ -1,7 +1,7 @@
 """Names of sequences as names of files, one to one.
 
-`/` becomes `__`. A name that has `__`, or `_` beside a `/`, or ends as files of keypoints do would be taken for another:
-it begins with `___`, and its own underscores and percent signs are written as in a URL. No other name gives three
+`/` becomes `__`. A name that has `__`, or `_` beside a `/`, or ends as files of keypoints do would be taken for another
+one: it begins with `___`, and its own underscores and percent signs are written as in a URL. No other name gives three
 underscores in a row, but for an even number of more. Slashes at both ends do not count.
 """
 

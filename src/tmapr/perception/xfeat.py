@@ -1,8 +1,8 @@
 """XFeat, the network of local features (Potje et al., CVPR 2024), as far as sparse keypoints need it.
 
-A shallow convolutional trunk sees the picture at 1/4, 1/8, 1/16 and 1/32 of its size; the last three, brought to 1/8 and
-added, give one descriptor for each 8×8 pixels. A second branch looks at the 64 raw pixels of such a cell and says which
-of them is a keypoint, if any. Names of layers are those of the published weights, so that nothing is renamed.
+A shallow convolutional trunk sees the picture at 1/4, 1/8, 1/16 and 1/32 of its size; the last three, brought to 1/8
+and added, give one descriptor for each 8×8 pixels. A second branch looks at the 64 raw pixels of such a cell and says
+which of them is a keypoint, if any. Names of layers are those of the published weights, so that nothing is renamed.
 """
 
 import hashlib

@@ -15,6 +15,7 @@ from jaxtyping import Float, Float32, Int, Shaped
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
 from tmapr.reference import Reference, measure_reference
+from tmapr.retrieval.keypoints import ReferenceKeypoints
 from tmapr.types import FARTHEST, LATEST, Candidate
 
 MAPPED = frozenset({"memory.descriptors"})
@@ -55,6 +56,8 @@ class Memory:
     probe_descriptors: Float32[np.ndarray, "probes dim"]
     reference: Reference
     turn_gain: float = nan
+    keypoints: ReferenceKeypoints | None = None
+    """By row; None where there are none, and matches cannot be verified. No part of what names a map."""
 
     def __len__(self) -> int:
         return len(self.positions)
