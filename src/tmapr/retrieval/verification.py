@@ -1,13 +1,14 @@
 """Whether two pictures show the same thing: mutual nearest descriptors, then one geometry that explains them.
 
 Points of two pictures are matched if each is the other's nearest. Of any two pictures a quarter of the points are; in
-those of one place many of the pairs agree with one motion of the camera (a fundamental matrix, by OpenCV's USAC), in
-others only as many as agree by chance. Nothing is drawn at random that is not drawn alike next time.
+those of one place more of the pairs agree with one motion of the camera (a fundamental matrix) and with one map from
+picture to picture (affine), both by OpenCV's USAC. The former holds where the viewpoint differs, the latter where few
+pairs are right; together they re-rank at least as well as either. What is drawn at random is drawn alike every time.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, hypot, sin
+from math import cos, hypot, log1p, sin
 
 import cv2
 import numpy as np
@@ -20,11 +21,10 @@ _ALIKE = 0.7
 _PIXELS = 320
 """Points are compared in pixels of a picture with this longer side."""
 _OFF_LINE, _OFF_PLACE = 2.0, 12.0
-"""Pixels from the epipolar line, and from where a similarity puts a point, within which a pair agrees."""
+"""Pixels from the epipolar line, and from where the affine map puts a point, within which a pair agrees."""
 _DRAWS, _CONFIDENCE = 200, 0.99
 _FEWEST = 8
 """Pairs that a fundamental matrix follows from."""
-_FEWEST_MOVED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,9 @@ class Matches:
     query: Float32[np.ndarray, "mutual 2"]
     reference: Float32[np.ndarray, "mutual 2"]
     agreeing: Bool[np.ndarray, " mutual"]
+    """Whether a pair agrees with the motion of the camera that most do."""
+    aligned: Bool[np.ndarray, " mutual"]
+    """Whether it agrees with the map from picture to picture that most do."""
 
     @property
     def mutual(self) -> int:
@@ -59,14 +62,16 @@ class Matches:
         """How many of these agree with one motion of the camera."""
         return int(self.agreeing.sum())
 
-    def fit_similarity(self) -> Similarity | None:
-        """What turns, scales and moves most agreeing points of the reference onto the query's; None: nothing does.
+    @property
+    def strength(self) -> float:
+        """How much speaks for one place: added to a cosine times 0.15, it re-ranks best on real pairs."""
+        return log1p(self.inliers) + log1p(int(self.aligned.sum()))
 
-        A fundamental matrix lets a point lie anywhere on a line, so those that lie far off are left out once more.
-        """
-        if self.inliers < _FEWEST_MOVED:
+    def fit_similarity(self) -> Similarity | None:
+        """What turns, scales and moves aligned points of the reference onto the query's; None: nothing does."""
+        if not self.aligned.any():
             return None
-        mapped, asked = (_PIXELS * side[self.agreeing] for side in (self.reference, self.query))
+        mapped, asked = (_PIXELS * side[self.aligned] for side in (self.reference, self.query))
         matrix, _ = cv2.estimateAffinePartial2D(mapped, asked, method=cv2.RANSAC, ransacReprojThreshold=_OFF_PLACE)
         if matrix is None or not np.isfinite(matrix).all():
             return None
@@ -109,10 +114,20 @@ def _agree(
     query: Keypoints, reference: Keypoints, rows: Int[np.ndarray, " mutual"], columns: Int[np.ndarray, " mutual"]
 ) -> Matches:
     asked, mapped = query.positions[columns], reference.positions[rows]
-    agreeing = np.zeros(len(rows), dtype=bool)
-    if len(rows) >= _FEWEST:
-        given = _PIXELS * mapped, _PIXELS * asked, cv2.USAC_FAST, _OFF_LINE, _CONFIDENCE, _DRAWS
-        _, mask = cv2.findFundamentalMat(*given)
-        if mask is not None:
-            agreeing = mask[:, 0].astype(bool)
-    return Matches(asked, mapped, agreeing)
+    if len(rows) < _FEWEST:
+        return Matches(asked, mapped, *np.zeros((2, len(rows)), dtype=bool))
+    pair = _PIXELS * mapped, _PIXELS * asked
+    _, motion = cv2.findFundamentalMat(*pair, cv2.USAC_FAST, _OFF_LINE, _CONFIDENCE, _DRAWS)
+    _, affine = cv2.estimateAffine2D(
+        *pair,
+        method=cv2.USAC_FAST,
+        ransacReprojThreshold=_OFF_PLACE,
+        maxIters=_DRAWS,
+        confidence=_CONFIDENCE,
+    )
+    return Matches(asked, mapped, _read_mask(motion, len(rows)), _read_mask(affine, len(rows)))
+
+
+def _read_mask(found: np.ndarray | None, count: int) -> Bool[np.ndarray, " count"]:
+    """Which pairs agree; none where OpenCV found nothing that any agree with."""
+    return np.zeros(count, dtype=bool) if found is None else found.reshape(count).astype(bool)

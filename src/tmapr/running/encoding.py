@@ -226,7 +226,8 @@ class _Assembly:
     def _append(self, percept: Percept, descriptor: Float32[np.ndarray, " dim"]) -> None:
         place = len(self.percepts)
         motion = Odometry.from_numbers(*self._now.motion[place].tolist())
-        self.percepts.append(replace(percept, stamp=int(self._now.stamps[place]), motion=motion))
+        # Without keypoints: until they are found, they hold on to the image.
+        self.percepts.append(replace(percept, stamp=int(self._now.stamps[place]), motion=motion, keypoints=None))
         self._descriptors.append(descriptor)
 
     def save(self, path: Path) -> None:
