@@ -5,13 +5,15 @@ float64 second since the epoch resolves only 238 ns.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
+
+from tmapr.keypoints import Keypoints
 
 NANOSECONDS = 1_000_000_000
 FARTHEST = 1e8
@@ -115,7 +117,7 @@ class Percept:
     """What perception says of one frame: a unit descriptor and, with a trained pose head, a pose.
 
     `motion` is the frame's, passed on; the paper's method makes no use of it. `shift` is how far the picture moved to
-    the right since the last image, in widths; None where nobody could tell.
+    the right since the last image, in widths; None where nobody could tell. `keypoints` are found when asked for.
     """
 
     stamp: int
@@ -125,6 +127,7 @@ class Percept:
     fault: Fault | None = None
     motion: Odometry | None = None
     shift: float | None = None
+    keypoints: Callable[[], Keypoints] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
 from tmapr.reference import Reference, measure_reference
 from tmapr.retrieval.condition import Shared
+from tmapr.retrieval.keypoints import ReferenceKeypoints
 from tmapr.types import FARTHEST, LATEST, Candidate
 
 MAPPED = frozenset({"memory.descriptors"})
@@ -60,6 +61,8 @@ class Memory:
     """Of all descriptors: what the map's views share."""
     sharing: Float[np.ndarray, " refs"]
     """The product of each descriptor with the mean."""
+    keypoints: ReferenceKeypoints | None = None
+    """By row; None where there are none, and matches cannot be verified. No part of what names a map."""
 
     def __len__(self) -> int:
         return len(self.positions)
