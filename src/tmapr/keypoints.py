@@ -66,6 +66,10 @@ NOTHING = Keypoints(np.zeros((0, 2), np.uint16), np.zeros((0, WIDTH), np.int8))
 """Of a picture that cannot be used."""
 
 
+LazyKeypoints = Callable[[], Keypoints]
+"""Gives those of a frame, which are found when they are asked for."""
+
+
 class Once:
     """Computes keypoints when they are first asked for, and lets go of what they were computed from.
 

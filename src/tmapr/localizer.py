@@ -116,7 +116,9 @@ class Localizer:
         view = shared.exchange(percept.descriptor, self.memory.mean) if shared else percept.descriptor
         scores = self.classifier.predict(view) if retrieval.mode == "places" else None
         around = self.classifier.neighbourhood
-        found = retrieval.search(self.memory, percept.descriptor, scores, around, count, compare, shared)
+        found = retrieval.search(
+            self.memory, percept.descriptor, scores, around, count, compare, shared, percept.keypoints
+        )
         return replace(found, view=view)
 
     def learn(self, seen: Percept | Estimate, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from tmapr.keypoints import Keypoints
+from tmapr.keypoints import LazyKeypoints
 
 NANOSECONDS = 1_000_000_000
 FARTHEST = 1e8
@@ -127,7 +127,7 @@ class Percept:
     fault: Fault | None = None
     motion: Odometry | None = None
     shift: float | None = None
-    keypoints: Callable[[], Keypoints] | None = field(default=None, repr=False, compare=False)
+    keypoints: LazyKeypoints | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,18 +169,19 @@ class Comparison:
     """How a frame compares with every reference of M₀, in the order of its rows.
 
     `similarity` is the cosine in deviations from what references of this map usually reach in this frame, `place` what
-    the classifier says of the reference's place, trusted as far as the frame's condition was learned.
+    the classifier says of the reference's place, trusted as far as the frame's condition was learned. `cosine` is not
+    in deviations; `local` says how far local matches exceed those of wrong references, NaN where none were looked for.
     """
 
     similarity: Float[np.ndarray, " refs"]
     place: Float[np.ndarray, " refs"]
     cosine: Float[np.ndarray, " refs"] | None = None
-    """As it is, if it is known."""
+    local: Float[np.ndarray, " refs"] | None = None
 
     def take(self, rows: Int[np.ndarray, " some"]) -> "Comparison":
         """Of some references, in another order."""
-        cosine = None if self.cosine is None else self.cosine[rows]
-        return Comparison(self.similarity[rows], self.place[rows], cosine)
+        cosine, local = (None if each is None else each[rows] for each in (self.cosine, self.local))
+        return Comparison(self.similarity[rows], self.place[rows], cosine, local)
 
 
 @dataclass(frozen=True, slots=True)

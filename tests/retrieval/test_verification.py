@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from tmapr.keypoints import FULL, UNIT, Keypoints
 from tmapr.perception.image import Image
 from tmapr.perception.keypoints import KeypointFinder
-from tmapr.retrieval.verification import Similarity, count_all_matches, count_matches
+from tmapr.retrieval.verification import Similarity, count_all_matches, count_matches, measure_surplus
 
 
 def made_up(rng, count):
@@ -165,3 +165,13 @@ def test_a_view_from_another_angle_agrees_and_another_scene_does_not(find, rng):
 def test_a_similarity_moves_points_as_it_says():
     turned = Similarity(2.0, np.pi / 2, np.array([1.0, 0.0], np.float32)).move(np.array([[1.0, 0.0]], np.float32))
     np.testing.assert_allclose(turned, [[1.0, 2.0]], atol=1e-6)
+
+
+def test_the_surplus_is_over_what_wrong_pictures_reach(rng):
+    query, wrong = made_up(rng, 120), [made_up(rng, 120) for _ in range(3)]
+    right, other = seen_again(rng, query, 0.05), made_up(rng, 120)
+    surplus = measure_surplus(query, [right, other], wrong)
+    usual = np.mean([count_matches(query, each).strength for each in wrong])
+    assert surplus[0] == pytest.approx(count_matches(query, right).strength - usual)
+    assert surplus[0] > 3 > surplus[1] >= 0
+    assert measure_surplus(query, [other, right], [])[0] == 0

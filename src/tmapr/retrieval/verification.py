@@ -12,7 +12,7 @@ from math import cos, hypot, log1p, sin
 
 import cv2
 import numpy as np
-from jaxtyping import Bool, Float32, Int
+from jaxtyping import Bool, Float, Float32, Int
 
 from tmapr.keypoints import UNIT, Keypoints
 
@@ -78,6 +78,15 @@ class Matches:
         along, across = float(matrix[0, 0]), float(matrix[1, 0])
         angle = float(np.arctan2(across, along))
         return Similarity(hypot(along, across), angle, (matrix[:, 2] / _PIXELS).astype(np.float32))
+
+
+def measure_surplus(
+    query: Keypoints, references: Sequence[Keypoints], wrong: Sequence[Keypoints]
+) -> Float[np.ndarray, " references"]:
+    """By how much the matches with each reference are stronger than those with wrong ones, in the same frame; or 0."""
+    strengths = np.array([each.strength for each in count_all_matches(query, [*references, *wrong])])
+    usual = strengths[len(references) :].mean() if wrong else strengths.min(initial=0.0)
+    return np.maximum(strengths[: len(references)] - usual, 0.0)
 
 
 def count_matches(query: Keypoints, reference: Keypoints) -> Matches:

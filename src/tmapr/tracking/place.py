@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
-from tmapr.tracking.evidence import Scale, add_up, weigh
+from tmapr.tracking.evidence import Scale, add_up, spread_matches, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.level import Levels
@@ -130,7 +130,7 @@ class Placer:
 
     def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
         """Take in a usable frame."""
-        ordered = compared.take(self.route.rows)
+        ordered = spread_matches(compared.take(self.route.rows), self.route.positions, self.route.tree, self.radius)
         change = np.inf if self._key is None else (1.0 - float(self._key @ percept.descriptor)) / self.route.view
         share = min(max(change - self._seen, 0.0), 1.0)
         self._seen = max(self._seen, min(change, 1.0))
