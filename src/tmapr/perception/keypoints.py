@@ -76,7 +76,8 @@ def _sample(
 ) -> Float32[np.ndarray, "count channels"]:
     """The maps between the centres of their cells, linearly, at pixels of the picture; beyond the border is nothing.
 
-    Cubic sampling, as published, gains nothing here (mean R@1 of five real pairs .927 and .925) and takes 16 reads.
+    Cubic sampling, as published, takes 16 reads and gains nothing that could be told from chance: in the mean of five
+    real pairs R@1 is .930 against .925 re-ranked by the camera's motion, .911 against .920 by the affine map.
     """
     height, width = maps.shape[1:]
     y, x = (_place(pixels, cells) for pixels, cells in ((rows, height), (columns, width)))

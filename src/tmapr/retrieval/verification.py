@@ -64,7 +64,7 @@ class Matches:
 
     @property
     def strength(self) -> float:
-        """How much speaks for one place: added to a cosine times 0.15, it re-ranks best on real pairs."""
+        """How much speaks for one place; 0.15 of it and the cosine together re-rank well on real pairs."""
         return log1p(self.inliers) + log1p(int(self.aligned.sum()))
 
     def fit_similarity(self) -> Similarity | None:
