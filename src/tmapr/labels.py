@@ -61,6 +61,11 @@ class Teacher:
         self._dual_constraints = dual_constraints
         self._waiting: deque[Label | None] = deque()
 
+    @property
+    def mode(self) -> str:
+        """Where labels come from."""
+        return self._labels.mode
+
     def due(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None) -> list[Label]:
         """The labels to learn after this frame: at most one, or more if the delay was shortened meanwhile."""
         if self._labels.mode == "truth":

@@ -24,15 +24,16 @@ from tmapr.inputs import (
     read_stamp,
 )
 from tmapr.labels import Teacher
+from tmapr.learning import Student
 from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
-from tmapr.track import make_tracker
+from tmapr.track import RouteTracker, make_tracker
 from tmapr.tracking import Tracking
 from tmapr.types import Estimate, Frame, Percept, Recognition
 
-STATE_KIND, STATE_VERSION = "state", 4
+STATE_KIND, STATE_VERSION = "state", 5
 Perceive = Callable[[Frame], Percept]
 _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
 
@@ -72,6 +73,19 @@ class Localizer:
         self._perceiving = Lock()
         """Taken first: frames are tracked in the order in which they were perceived."""
         self.tracker = make_tracker(stages.tracking, stages.fusion, memory)
+        self._student = self._make_student()
+
+    def _make_student(self) -> Student | None:
+        """Only the route filter's past can be smoothed."""
+        if not isinstance(self.tracker, RouteTracker):
+            return None
+        placer = self.tracker.placer
+        return Student(placer.route, self.memory, placer.radius, self._stages.tracking.certainty)
+
+    @property
+    def answering(self) -> Classifier:
+        """The classifier that answers: A_t, or what it was before it taught itself, if that is better."""
+        return self._student.choose(self.classifier) if self._student else self.classifier
 
     def step(self, frame: Frame) -> Estimate:
         """Localize a camera frame."""
@@ -90,14 +104,41 @@ class Localizer:
                 return late
             if percept.fault:
                 return self.tracker.pass_over(percept)
-            return self.tracker.advance(percept, self.recognise(percept))
+            estimate = self.tracker.advance(percept, self._search(self._choose_here(), percept.descriptor))
+            self._remember(percept.descriptor)
+            return estimate
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like: as many references as are judged, or so many."""
+        return self._search(self.answering, percept.descriptor, count)
+
+    def _choose_here(self) -> Classifier:
+        """The classifier that answers where the camera is believed to be."""
+        if self._student is None or not isinstance(self.tracker, RouteTracker):
+            return self.classifier
+        return self._student.choose(self.classifier, self.tracker.placer.filter.where)
+
+    def _search(
+        self, classifier: Classifier, descriptor: Float[np.ndarray, " dim"], count: int | None = None
+    ) -> Recognition:
         retrieval = self._stages.retrieval
-        scores = self.classifier.predict(percept.descriptor) if retrieval.mode == "places" else None
+        scores = classifier.predict(descriptor) if retrieval.mode == "places" else None
         compare = self._stages.tracking.method == "route"
-        return retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood, count, compare)
+        return retrieval.search(self.memory, descriptor, scores, classifier.neighbourhood, count, compare)
+
+    def _remember(self, vector: Float[np.ndarray, " dim"]) -> None:
+        """Keep a new view, as the classifier was given it, until later ones say where it was taken."""
+        if self._student is None or self._teacher.mode != "fused" or not isinstance(self.tracker, RouteTracker):
+            return
+        if self.tracker.placer.view is not None:
+            self._student.see(self.tracker.placer.view, vector, self.classifier, self._weigh)
+
+    def _weigh(self, classifier: Classifier, vector: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
+        """The log-evidence of each reference along the route, as a classifier has it."""
+        compared = self._search(classifier, vector).comparison
+        if compared is None or not isinstance(self.tracker, RouteTracker):
+            raise ValueError("views are weighed by the route filter, in a map that is searched")
+        return self.tracker.placer.weigh(compared)
 
     def learn(self, percept: Percept, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:
         """Adapt A_t to a percept whose position is known, now or long after it was seen.
@@ -113,18 +154,25 @@ class Localizer:
             if scored:
                 # Before it is learned: afterwards every frame looks like itself.
                 self.tracker.score_label(percept, self.recognise(percept), label)
-            return self.classifier.learn(percept.descriptor, label)
+            lesson = self.classifier.learn(percept.descriptor, label)
+            if self._student:
+                self._student.guard.adopt(lesson, percept.descriptor)
+            return lesson
 
     def unlearn(self, lesson: Lesson) -> None:
-        """Take back what `learn` returned, once, here or where this state was merged or saved to."""
+        """Take back what `learn` or `teach` returned, once, here or where this state was merged or saved to."""
         with self._changing:
             self.classifier.unlearn(lesson)
+            if self._student:
+                self._student.guard.unlearn(lesson)
 
     def teach(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None = None) -> list[Lesson]:
         """Learn what the labels' settings say is due after this frame."""
         check_estimate(estimate, self.classifier.dimension)
         known = None if truth is None else read_position(truth, f"estimate at {estimate.stamp}: its true position")
         with self._changing:
+            if self._student and self._teacher.mode == "fused":
+                return self._student.learn_due(self.classifier, self._weigh)
             return [self.learn(*label, scored=False) for label in self._teacher.due(estimate, known)]
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
@@ -136,6 +184,8 @@ class Localizer:
         )
         with self._changing:
             self.tracker.start_at(*start)
+            if self._student:
+                self._student.begin_anew()
 
     def expect_head(self, error: float | None) -> None:
         """Trust the pose head from the start as far as its validation says, by its error in metres."""
@@ -155,11 +205,13 @@ class Localizer:
         save_arrays(path, header, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that changes, as it is now: A_t, labels still due, the track."""
+        """Everything that changes, as it is now: A_t, labels still due, the track, the past that is learned from."""
         with self._changing:
             learned, due = self.classifier.arrays(), self._teacher.arrays()
             track = {name: np.array(array) for name, array in self.tracker.arrays().items()}
-        return put("classifier.", learned) | put("labels.", due) | put("track.", track)
+            taught = self._student.arrays() if self._student and self._student.used else {}
+            own = {name: np.array(array) for name, array in taught.items()}
+        return put("classifier.", learned) | put("labels.", due) | put("track.", track) | put("own.", own)
 
     def restore(self, arrays: Arrays, method: str) -> None:
         """Continue from where `arrays` were taken; the classifier is given at construction.
@@ -170,3 +222,6 @@ class Localizer:
             self._teacher.restore(take(arrays, "labels."))
             if method == self._stages.tracking.method:
                 self.tracker.restore(take(arrays, "track."))
+                own = take(arrays, "own.")
+                if self._student and own:
+                    self._student.restore(own, self.classifier)
