@@ -220,8 +220,10 @@ class Localizer:
         """
         with self._changing:
             self._teacher.restore(take(arrays, "labels."))
+            own = take(arrays, "own.")
+            if self._student and own:
+                self._student.restore(own, self.classifier)
             if method == self._stages.tracking.method:
                 self.tracker.restore(take(arrays, "track."))
-                own = take(arrays, "own.")
-                if self._student and own:
-                    self._student.restore(own, self.classifier)
+            elif self._student:
+                self._student.begin_anew()

@@ -16,7 +16,7 @@ _MOST = 60.0
 """Views after which older ones fade: a condition changes."""
 _KNOWN = 5.0
 """Views from which on their mean difference is the condition's, and not a place's."""
-_GOLDEN, _STRIDE = 0.6180339887498949, 7
+_GOLDEN = 0.6180339887498949
 
 LAYOUT = {
     "shift": Array("f", "width"),
@@ -41,7 +41,7 @@ class Balance:
         self._views = 0.0
         self._lessons = 0
         self._heard = np.zeros(memory.place_count, dtype=np.int64)
-        """The last lesson that each place had of this kind, by its number; 0: none."""
+        """The last turn that each place had; 0: none."""
         self._visited = np.zeros(memory.place_count, dtype=np.int64)
         """The first lesson that each had from a view of its own."""
 
@@ -65,7 +65,7 @@ class Balance:
         self._views = min(self._views + 1.0, _MOST)
         self._shift += (difference - self._shift) / self._views
         if place < len(self._visited):
-            self._heard[place] = self._lessons
+            self._heard[place] = self._heard.max() + 1
             self._visited[place] = self._visited[place] or self._lessons
 
     def pick(self, count: int) -> Int[np.ndarray, " rows"]:
@@ -76,9 +76,9 @@ class Balance:
         rows = []
         for place in waiting.tolist():
             first, stop = int(self._memory.offsets[place]), int(self._memory.offsets[place + 1])
-            # Another one each time, without chance: the number of lessons is as good as any.
-            rows.append(first + self._lessons * _STRIDE % (stop - first))
-            self._heard[place] = self._lessons
+            self._heard[place] = turn = int(self._heard.max()) + 1
+            # Another one each time, without chance: multiples of the golden ratio come everywhere.
+            rows.append(first + int(turn * _GOLDEN % 1.0 * (stop - first)))
         return np.array(rows, dtype=np.int64)
 
     def imagine(self, reference: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " dim"]:

@@ -98,8 +98,7 @@ class Student:
         """The classifier that answers where the route filter believes the camera to be, or, without one, anywhere."""
         if self.guard.base is None:
             return learned
-        share = self._share if where is None else where + max(1.0 - float(where.sum()), 0.0) * self._share
-        return self.guard.choose(learned, self._measure_known(share))
+        return self.guard.choose(learned, self.coverage if where is None else self._measure_known(where))
 
     def _measure_known(self, share: Float[np.ndarray, " refs"]) -> float:
         return float(share[self._balance.known[self._route.rows]].sum())
