@@ -37,7 +37,7 @@ from tmapr.labels import Labels
 from tmapr.localizer import Localizer
 from tmapr.running.encoding import Encoding
 from tmapr.running.progressive import RecognisedDrive, localize
-from tmapr.running.ranking import RANKS, recall_at
+from tmapr.running.ranking import RANKS, Rank, recall_at
 from tmapr.simulation.record import write_dataset
 from tmapr.simulation.traverse import Traverse
 from tmapr.simulation.weather import find_weather
@@ -80,7 +80,7 @@ def run_world(ground: Ground, home: Path) -> LearningRow:
         localizer = make_localizer(environment, mode)
         firsts[mode], lessons = drive(localizer, environment, night)
         recalls[mode] = rank(localizer, second, asked)
-        seconds[mode], _ = drive(start_anew(localizer, environment, mode), environment, second)
+        seconds[mode], _ = drive(localizer.begin_drive(), environment, second)
     half = make_localizer(environment, "fused")
     localize(half, night, range(len(night) // 2))
     recalls["half"] = rank(half, second, asked)
@@ -118,14 +118,6 @@ def make_localizer(environment: Map, mode: str) -> Localizer:
     return build(changed(SYSTEM, {"labels": Labels.model_validate({"mode": mode})}), environment)
 
 
-def start_anew(localizer: Localizer, environment: Map, mode: str) -> Localizer:
-    """Another drive: what was learned stays, where the camera is does not, as with a state of another method."""
-    system = changed(SYSTEM, {"labels": Labels.model_validate({"mode": mode})})
-    again = build(system, environment, localizer.classifier)
-    again.restore(localizer.arrays(), method="none")
-    return again
-
-
 def drive(localizer: Localizer, environment: Map, recording: Recording) -> tuple[Decisions, int]:
     """What a drive's estimates are worth, and after how many frames something was learned."""
     memory = environment.memory
@@ -137,13 +129,19 @@ def drive(localizer: Localizer, environment: Map, recording: Recording) -> tuple
 
 
 def rank(localizer: Localizer, recording: Recording, asked: np.ndarray) -> float:
-    """R@1 of a drive with a state as it is."""
+    """R@1 of a drive with a state as it is; nothing is learned."""
 
-    def find(percept: Percept) -> np.ndarray:
-        candidates = localizer.recognise(percept, RANKS[-1]).candidates
-        return np.array([candidate.position for candidate in candidates]).reshape(-1, 2)
+    def begin() -> Rank:
+        driving = localizer.begin_drive()
 
-    found = recall_at(find, recording, asked)
+        def find(percept: Percept) -> np.ndarray:
+            candidates = driving.recognise(percept, RANKS[-1]).candidates
+            driving.observe(percept)
+            return np.array([candidate.position for candidate in candidates]).reshape(-1, 2)
+
+        return find
+
+    found = recall_at(begin, recording, asked)
     return found["1"] if found else 0.0
 
 

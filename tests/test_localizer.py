@@ -76,7 +76,7 @@ def error(estimate, truth):
     return float(np.hypot(*(estimate.position - truth)))
 
 
-LEARNED = ("classifier.", "track.placer.likelihoods", "track.placer.labelled", "track.placer.head")
+LEARNED = ("classifier.", "lessons.", "track.placer.likelihoods", "track.placer.labelled", "track.placer.head")
 
 
 def unlearned(localizer):
@@ -141,6 +141,21 @@ def test_learning_never_moves_the_estimate(tracked, stream):
     for row in range(30, 60):
         tracked.learn(stream.percepts[row], stream.truth[row] + 100.0)
     assert digest(unlearned(tracked)) == before
+
+
+def test_what_is_learned_late_is_learned_as_it_was_seen(environment, stream):
+    """By then the drive's condition is known better: an estimate still says how its frame was seen."""
+    localizer, plain = build(SYSTEM, environment), environment.classifier()
+    seen = [localizer.observe(percept) for percept in stream.percepts[:60]]
+    lessons = [localizer.learn(each, stream.truth[row], scored=False) for row, each in enumerate(seen)]
+    for row, each in enumerate(seen):
+        plain.learn(each.recognition.view, stream.truth[row])
+    assert digest(localizer.classifier.arrays()) == digest(plain.arrays())
+    assert not np.allclose(seen[-1].recognition.view, stream.percepts[59].descriptor, atol=1e-3)
+    for lesson in reversed(lessons):
+        localizer.unlearn(lesson)
+    untaught = environment.classifier().ridge.weights
+    np.testing.assert_allclose(localizer.classifier.ridge.weights[:, : untaught.shape[1]], untaught, atol=1e-8)
 
 
 def test_learning_changes_the_classifier(tracked, stream):

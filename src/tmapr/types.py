@@ -5,13 +5,15 @@ float64 second since the epoch resolves only 238 ns.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
+
+from tmapr.keypoints import Keypoints
 
 NANOSECONDS = 1_000_000_000
 FARTHEST = 1e8
@@ -115,7 +117,7 @@ class Percept:
     """What perception says of one frame: a unit descriptor and, with a trained pose head, a pose.
 
     `motion` is the frame's, passed on; the paper's method makes no use of it. `shift` is how far the picture moved to
-    the right since the last image, in widths; None where nobody could tell.
+    the right since the last image, in widths; None where nobody could tell. `keypoints` are found when asked for.
     """
 
     stamp: int
@@ -125,6 +127,7 @@ class Percept:
     fault: Fault | None = None
     motion: Odometry | None = None
     shift: float | None = None
+    keypoints: Callable[[], Keypoints] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +195,8 @@ class Recognition:
     leverage: float | None = None
     constrained: bool = False
     comparison: Comparison | None = None
+    view: Float[np.ndarray, " dim"] | None = None
+    """The descriptor under the map's condition: what places were scored for, and what is learned of the frame."""
 
     @property
     def first(self) -> Candidate | None:
@@ -248,6 +253,8 @@ class RouteBelief:
     p_off_map: float
     rows: Int[np.ndarray, " likely"]
     masses: Float[np.ndarray, " likely"]
+    new_view: bool = False
+    """Whether the frame shows something else than the last one that counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,13 @@ class Student:
     def _measure_known(self, share: Float[np.ndarray, " refs"]) -> float:
         return float(share[self._balance.known[self._route.rows]].sum())
 
+    def begin_drive(self) -> "Student":
+        """One with the same guard and what else was learned, that has seen nothing yet."""
+        other = Student(self._route, self._memory, self._radius, self._certainty)
+        other.guard, other._balance = self.guard, self._balance
+        other._exams, other._labels = self._exams, self._labels
+        return other
+
     def begin_anew(self) -> None:
         """Forget the last views: the next one does not follow on them."""
         self._smoother.forget()

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
 from tmapr.config import Settings
+from tmapr.retrieval.condition import Shared
 from tmapr.retrieval.memory import Memory
 from tmapr.types import Candidate, Comparison, PlaceScores, Recognition
 
@@ -37,6 +38,9 @@ class Retrieval(Settings):
     support_radius: float = Field(
         0.0, ge=0, description="radius of local support and of 'elsewhere', metres; 0: by the reference"
     )
+    centred: bool = Field(
+        True, description="compare views without what all of a drive share: its condition (route filter alone)"
+    )
     probes: int = Field(256, ge=8, description="references sampled to standardise the cosine")
 
     def trust(self, leverage: float) -> float:
@@ -51,18 +55,20 @@ class Retrieval(Settings):
         neighbourhood: Callable[[Sequence[int]], list[int]],
         count: int | None = None,
         compare: bool = False,
+        shared: Shared | None = None,
     ) -> Recognition:
         """The best references, best first: as many as are judged, or so many; none where no reference exists.
 
-        With `compare`, also how every reference of the map compares, whatever places constrain the search.
+        With `compare`, also how every reference of the map compares, whatever places constrain the search. `shared` is
+        what the views of the drive share: without it, and without what the map's share, descriptors are compared.
         """
         leverage = scores.leverage if scores else None
         if self.mode == "off" or not len(memory):
             return Recognition(leverage=leverage)
-        matches = self._match(memory, descriptor, scores, neighbourhood, compare)
+        matches = self._match(memory, descriptor, scores, neighbourhood, compare, shared)
         order = np.argsort(-matches.scores, kind="stable")
         ranks = range(min(count or self.candidates, len(order)))
-        found = tuple(self._pick(memory, matches, order, rank) for rank in ranks)
+        found = tuple(self._pick(memory, descriptor, matches, order, rank) for rank in ranks)
         return Recognition(found, leverage, matches.constrained, matches.comparison)
 
     def _match(
@@ -72,16 +78,17 @@ class Retrieval(Settings):
         scores: PlaceScores | None,
         neighbourhood: Callable[[Sequence[int]], list[int]],
         compare: bool,
+        shared: Shared | None,
     ) -> "_Matches":
-        background = memory.background(descriptor)
+        background = memory.background(descriptor, shared)
         center, deviation = _center_and_deviation(background)
         trust = self.trust(scores.leverage) if scores and self.mode == "places" else 0.0
         allowed = None
         if scores and trust >= _HALF and self.best_places:
             allowed = neighbourhood(scores.best(self.best_places))
         rows = np.arange(len(memory)) if allowed is None else memory.rows_of(allowed)
-        everywhere = memory.similarities(descriptor) if compare else None
-        cosines = memory.similarities(descriptor, allowed) if everywhere is None else everywhere[rows]
+        everywhere = memory.similarities(descriptor, shared=shared) if compare else None
+        cosines = memory.similarities(descriptor, allowed, shared) if everywhere is None else everywhere[rows]
         total = (cosines - center) / deviation
         # Probes elsewhere also contradict a constrained search, which may not have looked there.
         probed = (background - center) / deviation
@@ -93,7 +100,7 @@ class Retrieval(Settings):
         if everywhere is not None:
             places = np.zeros(len(memory)) if term is None else term[memory.places]
             comparison = Comparison((everywhere - center) / deviation, places, everywhere)
-        return _Matches(rows, cosines, total, probed, allowed is not None, comparison)
+        return _Matches(rows, total, probed, allowed is not None, comparison)
 
     def _place_term(self, scores: PlaceScores) -> Float[np.ndarray, " classes"]:
         term = self.class_weight * _standardise(scores.scores)
@@ -102,7 +109,14 @@ class Retrieval(Settings):
             term = term + self.likelihood_weight * likelihood
         return term
 
-    def _pick(self, memory: Memory, matches: "_Matches", order: Int[np.ndarray, " rows"], rank: int) -> Candidate:
+    def _pick(
+        self,
+        memory: Memory,
+        descriptor: Float[np.ndarray, " dim"],
+        matches: "_Matches",
+        order: Int[np.ndarray, " rows"],
+        rank: int,
+    ) -> Candidate:
         at = order[rank]
         row = int(matches.rows[at])
         position = memory.positions[row]
@@ -113,7 +127,7 @@ class Retrieval(Settings):
         rival = max(elsewhere.max(initial=-np.inf), probed.max(initial=-np.inf))
         return memory.name_candidate(
             row,
-            similarity=float(matches.cosines[at]),
+            similarity=memory.measure_cosine(row, descriptor),
             score=float(matches.scores[at]),
             support=float(near.mean()),
             margin=float(matches.scores[at] - rival),
@@ -123,7 +137,6 @@ class Retrieval(Settings):
 @dataclass(frozen=True, slots=True)
 class _Matches:
     rows: Int[np.ndarray, " rows"]
-    cosines: Float[np.ndarray, " rows"]
     scores: Float[np.ndarray, " rows"]
     probed: Float[np.ndarray, " probes"]
     constrained: bool

@@ -236,16 +236,17 @@ class Placer:
             near=self.route.rows[near],
         )
 
-    def learn(self, percept: Percept, compared: Comparison, truth: Float[np.ndarray, "2"]) -> None:
-        """Score a labelled frame before it is learned: it says how sharp evidence is."""
+    def learn(self, percept: Percept, compared: Comparison, truth: Float[np.ndarray, "2"]) -> bool:
+        """Score a labelled frame before it is learned: it says how sharp evidence is. Whether it is a new view."""
         distance, _ = self.route.tree.query(truth)
         seen = self._labelled is not None and 1.0 - float(self._labelled @ percept.descriptor) < self.route.view
         if distance > self.radius or seen:
-            return
+            return False
         right: Bool[np.ndarray, " refs"] = np.zeros(len(self.route), dtype=bool)
         right[self.route.tree.query_ball_point(truth, distance + self.route.spacing / 2)] = True
         self.scale.learn(compared.take(self.route.rows), self.filter.share, right)
         self._labelled = percept.descriptor.copy()
+        return True
 
     def learned(self) -> dict[str, np.ndarray]:
         """What stays when a drive ends."""
