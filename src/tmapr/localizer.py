@@ -32,6 +32,7 @@ from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
 from tmapr.track import RouteTracker, make_tracker
 from tmapr.tracking import Tracking
+from tmapr.tracking.evidence import weigh
 from tmapr.types import Estimate, Frame, Percept, Recognition
 
 STATE_KIND, STATE_VERSION = "state", 5
@@ -140,7 +141,8 @@ class Localizer:
         found = self._recognise(Percept(0, view), None, classifier)
         if found.comparison is None or not isinstance(self.tracker, RouteTracker):
             raise ValueError("views are weighed by the route filter, in a map that is searched")
-        return self.tracker.placer.weigh(found.comparison)
+        placer = self.tracker.placer
+        return weigh(found.comparison.take(placer.route.rows), placer.filter.share, placer.scale.weights)
 
     def _recognise(
         self, percept: Percept, shared: Shared | None, classifier: Classifier, count: int | None = None

@@ -72,7 +72,7 @@ class Guard:
     def begin(self, learned: Classifier) -> None:
         """Keep what is known before the first lesson of one's own."""
         if self.base is None:
-            self.base = learned.copy()
+            self.base = learned.continue_from(learned.arrays())
 
     def adopt(self, lesson: Lesson, vector: Float[np.ndarray, " dim"]) -> None:
         """Somebody taught the learned one: the base knows it, too."""

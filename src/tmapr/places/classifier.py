@@ -154,17 +154,6 @@ class Classifier:
         with self._lock:
             return self._ledger.holds(lesson.name)
 
-    def copy(self) -> "Classifier":
-        """Another one that knows the same, and goes on by itself."""
-        with self._lock:
-            twin = Classifier(self._settings, Grid.from_arrays(self.grid.arrays()), self._projector, self._reducer)
-            twin._ridge = Ridge.from_arrays(self._ridge.arrays())
-            twin._variation = Variation.from_arrays(self._variation.arrays())
-            if self._mixtures:
-                twin._mixtures = Mixtures.from_arrays(self._settings.mixture, self._mixtures.arrays())
-            twin._ledger = Ledger.from_arrays(self._ledger.arrays())
-            return twin
-
     def continue_from(self, learned: Arrays) -> "Classifier":
         """One of the same map that knows what `arrays` of another described."""
         return Classifier.from_arrays(self._settings, self.projection_arrays(), learned)

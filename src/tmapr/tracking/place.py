@@ -151,10 +151,6 @@ class Placer:
         """Add the turn since the last frame that could be used, in radians, if anything told it."""
         self._turned.add(turn)
 
-    def weigh(self, compared: Comparison) -> Float[np.ndarray, " refs"]:
-        """The log-evidence of every reference along the route."""
-        return weigh(compared.take(self.route.rows), self.filter.share, self.scale.weights)
-
     def _take_view(
         self, percept: Percept, ordered: Comparison, head: Float[np.ndarray, "2"] | None, change: float
     ) -> None:
