@@ -101,3 +101,9 @@ def test_the_balance_of_another_map_is_refused(memory):
     arrays = Balance(memory).arrays() | {"heard": np.zeros(3, dtype=np.int64)}
     with pytest.raises(ValueError, match="3 places were learned from, 10 are mapped"):
         Balance(memory).restore(arrays)
+
+
+def test_a_reference_of_which_nothing_would_be_left_stays_as_it_is(memory):
+    balance, reference = Balance(memory), memory.descriptors[0].astype(float)
+    visit(balance, 0, difference=-reference)
+    np.testing.assert_array_equal(balance.imagine(reference), reference)

@@ -17,6 +17,7 @@ _MOST = 60.0
 _KNOWN = 5.0
 """Views from which on their mean difference is the condition's, and not a place's."""
 _GOLDEN = 0.6180339887498949
+_SHORTEST = 1e-3
 
 LAYOUT = {
     "shift": Array("f", "width"),
@@ -84,8 +85,9 @@ class Balance:
     def imagine(self, reference: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " dim"]:
         """How a reference would look in this condition."""
         moved = reference + self._shift
-        imagined: Float[np.ndarray, " dim"] = moved / np.linalg.norm(moved)
-        return imagined
+        length = float(np.linalg.norm(moved))
+        # A shift that leaves nothing of a reference says nothing of it.
+        return moved / length if length > _SHORTEST else reference
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""

@@ -167,8 +167,9 @@ class Student:
         self.guard.begin(learned)
         memory, rows, masses = self._memory, self._route.rows[label.place.rows], label.place.masses
         mean = masses @ memory.descriptors[rows]
+        mean = mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny)
         lessons = [learned.learn(label.vector, masses @ memory.positions[rows])]
-        self._balance.note(lessons[0].place, label.vector - mean / np.linalg.norm(mean))
+        self._balance.note(lessons[0].place, label.vector - mean)
         for row in self._balance.pick(_COUNTERS).tolist():
             imagined = self._balance.imagine(memory.descriptors[row].astype(float))
             lessons.append(learned.learn(imagined, memory.positions[row]))
