@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHOWN := .venv/ready-for-demo
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real worlds table study styles sabotage lint audit pins clean
+.PHONY: demo test test-long bench real worlds table study styles sabotage learning lint audit pins clean
 
 demo: $(SHOWN)
 	$(BIN)/tmapr demo --out runs/demo
@@ -73,6 +73,9 @@ styles: $(READY)
 
 sabotage: $(READY)
 	$(BIN)/python benchmarks/sabotage.py
+
+learning: $(READY)
+	$(BIN)/python benchmarks/learning.py
 
 .PRECIOUS: data/night-%/experiment.toml runs/night-%/apr/best
 

@@ -1,8 +1,9 @@
 """Which frames are learned from, with what position, and when.
 
-`fused` is what a robot has in the field: its own corrected estimate, where it is localized, a reference was accepted
-and the covariance is small. `truth` is an upper bound. A true position learned right after its frame tells the next
-frame the answer, so labels arrive a number of frames late.
+`fused` is what a robot has in the field. With the paper's method it is here: its own corrected estimate, where it is
+localized, a reference was accepted and the covariance is small; with the route filter it is its smoothed past, in
+`learning`. `truth` is an upper bound. A true position learned right after its frame tells the next frame the answer, so
+labels arrive a number of frames late.
 """
 
 from collections import deque
@@ -61,6 +62,11 @@ class Teacher:
         self._labels = labels
         self._dual_constraints = dual_constraints
         self._waiting: deque[Label | None] = deque()
+
+    @property
+    def mode(self) -> str:
+        """Where labels come from."""
+        return self._labels.mode
 
     def due(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None) -> list[Label]:
         """The labels to learn after this frame: at most one, or more if the delay was shortened meanwhile."""

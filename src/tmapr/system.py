@@ -20,6 +20,7 @@ from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.labels import LAYOUT as LABELS
 from tmapr.labels import Labels, Teacher
+from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Perceive, Stages
 from tmapr.places.classifier import FITTED, Classifier, Places
 from tmapr.retrieval.condition import LAYOUT as CONDITION
@@ -246,6 +247,7 @@ def resume(system: System, environment: Map, state: Path, perceive: Perceive | N
         layout |= put("track.", track_layout(notes.method))
     width, references = environment.memory.descriptors.shape[1], len(environment.memory)
     check_arrays(str(state), arrays, layout, _START_AGAIN, width=width, references=references)
+    _check_own_past(state, take(arrays, "own."), system.places, width)
     try:
         learned = Classifier.from_arrays(system.places, environment.fitted, take(arrays, "classifier."))
         localizer = build(system, environment, learned, perceive)
@@ -253,6 +255,15 @@ def resume(system: System, environment: Map, state: Path, perceive: Perceive | N
     except (KeyError, ValueError) as error:
         raise InputError(f"{state}: its arrays do not fit together ({error}); {_START_AGAIN}") from None
     return localizer
+
+
+def _check_own_past(state: Path, own: Arrays, places: Places, width: int) -> None:
+    """By itself: its classifier may have other places than the one that learned since."""
+    if own:
+        check_arrays(str(state), own, OWN_PAST, _START_AGAIN, width=width)
+    base = take(own, "guard.base.")
+    if base:
+        check_arrays(str(state), base, Classifier.layout(places), _START_AGAIN, width=width)
 
 
 def _contents(environment: Map) -> dict[str, np.ndarray]:

@@ -18,6 +18,7 @@ from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.level import Levels
 from tmapr.tracking.reckoning import Reckoning, Turned
 from tmapr.tracking.route import Route
+from tmapr.tracking.smoothing import View, keep_view
 from tmapr.tracking.speeds import FAR_VIEW, PRUNED, Step
 from tmapr.types import FARTHEST, LATEST, NANOSECONDS, Comparison, Odometry, Percept
 
@@ -127,6 +128,8 @@ class Placer:
         self.levels = Levels(2)
         self.reckoning = Reckoning(self.radius)
         self._turned = Turned()
+        self.view: View | None = None
+        """What is believed of the frame just observed, if it was a new view."""
 
     def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
         """Take in a usable frame."""
@@ -134,6 +137,7 @@ class Placer:
         change = np.inf if self._key is None else (1.0 - float(self._key @ percept.descriptor)) / self.route.view
         share = min(max(change - self._seen, 0.0), 1.0)
         self._seen = max(self._seen, min(change, 1.0))
+        self.view = None
         if change >= 1.0:
             self._take_view(percept, ordered, head, float(change))
         return self._describe(ordered, share, change >= 1.0)
@@ -162,12 +166,14 @@ class Placer:
         filter_.update(evidence, arriving)
         self._peak, self._p_place = filter_.find_peak(self.radius)
         self._weigh_level(ordered, new)
-        self._reckon(float(change), seconds)
+        driven = filter_.metres_a_view * min(change, FAR_VIEW) if self._metres is None or first else abs(self._metres)
+        doubted = self._reckon(float(change), seconds)
+        self.view = keep_view(filter_.where, driven, _DOUBTED if doubted else 1.0)
         # A copy: a program may fill its array with the next frame.
         self._key, self._stamp, self._seen, self._metres = percept.descriptor.copy(), percept.stamp, 0.0, 0.0
         self._turned = self._turned.begin_anew()
 
-    def _reckon(self, change: float, seconds: float) -> None:
+    def _reckon(self, change: float, seconds: float) -> bool:
         """Hold a certain place against way and turns: one that they contradict is doubted."""
         route = self.route
         self.reckoning.advance(self._turned, self.filter.metres_a_view * min(change, FAR_VIEW), self._metres)
@@ -175,13 +181,14 @@ class Placer:
             # Two views that have nothing in common do not tell how far it was.
             self.reckoning.lose_sight(_FASTER * route.speed * seconds)
         if self._p_place < _SURE:
-            return
+            return False
         spot = route.positions[self._peak]
         near = route.headings[route.tree.query_ball_point(spot, self.radius)]
         if self.reckoning.doubts(spot, near):
             self._p_place = _DOUBTED
-        else:
-            self.reckoning.settle(spot, float(route.headings[self._peak]))
+            return True
+        self.reckoning.settle(spot, float(route.headings[self._peak]))
+        return False
 
     def _weigh_level(self, ordered: Comparison, new: float) -> None:
         """Hold the match at the believed place against the drive's own matches, and against the best one elsewhere."""
