@@ -133,7 +133,7 @@ class Placer:
 
     def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
         """Take in a usable frame."""
-        ordered = spread_matches(compared.take(self.route.rows), self.route.positions, self.route.tree, self.radius)
+        ordered = self._order(compared)
         change = np.inf if self._key is None else (1.0 - float(self._key @ percept.descriptor)) / self.route.view
         share = min(max(change - self._seen, 0.0), 1.0)
         self._seen = max(self._seen, min(change, 1.0))
@@ -141,6 +141,10 @@ class Placer:
         if change >= 1.0:
             self._take_view(percept, ordered, head, float(change))
         return self._describe(ordered, share, change >= 1.0)
+
+    def _order(self, compared: Comparison) -> Comparison:
+        """As the route was driven."""
+        return spread_matches(compared.take(self.route.rows), self.route.positions, self.route.tree, self.radius)
 
     def note_motion(self, motion: Odometry | None, seconds: float) -> None:
         """Add the way since the last frame, if anything measured it."""
@@ -240,7 +244,7 @@ class Placer:
             return False
         right: Bool[np.ndarray, " refs"] = np.zeros(len(self.route), dtype=bool)
         right[self.route.tree.query_ball_point(truth, distance + self.route.spacing / 2)] = True
-        self.scale.learn(compared.take(self.route.rows), self.filter.share, right)
+        self.scale.learn(self._order(compared), self.filter.share, right)
         self._labelled = percept.descriptor.copy()
         return True
 
