@@ -58,7 +58,9 @@ def _run_set(name: str, reference: Recording, query: Recording) -> Row:
     )
 
 
-def _images(place: str, reference: str, query: str) -> Callable[[Path], Pair]:
+def open_images(place: str, reference: str, query: str) -> Callable[[Path], Pair]:
+    """Opens two drives of a place, encoded by the default perceiver."""
+
     def load(data: Path) -> Pair:
         roles = Data(root=str(data / place), reference=reference, test=(query,))
         encoding = Encoding(Experiment(name=place, data=roles), RunFolder(HOME / "runs/proving" / place))
@@ -69,7 +71,8 @@ def _images(place: str, reference: str, query: str) -> Callable[[Path], Pair]:
     return load
 
 
-def _load_st_lucia(data: Path) -> Pair:
+def load_st_lucia(data: Path) -> Pair:
+    """Its morning and its afternoon."""
     stream = next(each for each in streams(data / "descriptors", "rp768") if each.name.startswith("St Lucia"))
 
     def record(name: str, descriptors: np.ndarray, positions: np.ndarray) -> Recording:
@@ -83,8 +86,8 @@ def _load_st_lucia(data: Path) -> Pair:
 
 
 _SETS: dict[str, Callable[[Path], Pair]] = {
-    "real-gardens-night": _images("gardens", "day_right", "night_right"),
-    "real-gardens-day-left": _images("gardens", "day_right", "day_left"),
-    "real-kaist-lwir": _images("kaist", "visible", "lwir"),
-    "real-st-lucia": _load_st_lucia,
+    "real-gardens-night": open_images("gardens", "day_right", "night_right"),
+    "real-gardens-day-left": open_images("gardens", "day_right", "day_left"),
+    "real-kaist-lwir": open_images("kaist", "visible", "lwir"),
+    "real-st-lucia": load_st_lucia,
 }
