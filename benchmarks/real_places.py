@@ -30,8 +30,10 @@ from real_sets import REAL
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.artifacts.percepts import Recording
+from tmapr.config import settings_digest
 from tmapr.evaluation.curves import average_precision, precision_recall
 from tmapr.evaluation.decisions import Mapped
+from tmapr.exceptions import InputError
 from tmapr.labels import Labels
 from tmapr.localizer import Localizer
 from tmapr.running.progressive import RecognisedDrive, adapt
@@ -67,6 +69,8 @@ class PlaceRow(Document):
 
     name: str
     kind: str
+    settings: str
+    """Names the settings that it was made with."""
     ranks: list[int]
     """Of each frame: the rank of the first right candidate, from 0; −1 where none of the first five is right."""
     average_precision: float | None
@@ -108,6 +112,7 @@ def run_variant(variant: Variant, chosen: PlaceSet, trial: Trial) -> PlaceRow:
     return PlaceRow(
         name=chosen.name,
         kind=chosen.kind,
+        settings=settings_digest(variant.system),
         ranks=_rank(trial, seen),
         average_precision=_measure_precision(trial, seen),
         decisions=decisions,
@@ -156,6 +161,8 @@ def make_rows(variants: Sequence[Variant], group: Sequence[PlaceSet], kept: Path
     """The missing rows of some sets, each kept when it is finished."""
     for chosen in group:
         able = [each for each in variants if chosen.joined or each.perceive is None]
+        for each in able:
+            _refuse_stale(each, _path(kept, each.name, chosen))
         missing = [each for each in able if not _path(kept, each.name, chosen).exists()]
         if not missing:
             continue
@@ -165,6 +172,11 @@ def make_rows(variants: Sequence[Variant], group: Sequence[PlaceSet], kept: Path
             path.parent.mkdir(parents=True, exist_ok=True)
             run_variant(variant, chosen, trial).save(path)
             print(f"{variant.name}: {chosen.name}", flush=True)
+
+
+def _refuse_stale(variant: Variant, path: Path) -> None:
+    if path.exists() and PlaceRow.load(path, "make places").settings != settings_digest(variant.system):
+        raise InputError(f"{path}: was made with other settings; remove it, or give the variant a name of its own")
 
 
 def _path(kept: Path, variant: str, chosen: PlaceSet) -> Path:
