@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
+from tmapr.tracking.between import lay_between
 from tmapr.tracking.evidence import Scale, add_up, spread_matches, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
@@ -31,8 +32,6 @@ _DOUBTED = 0.5
 _FASTER = 1.5
 """Of the mapped speed: what may have been driven unseen."""
 _ROUNDING = 1e-6
-_SHARPER = 3.0
-"""By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
 
 
 LAYOUT = {
@@ -110,6 +109,7 @@ class Placer:
     def __init__(self, route: Route, radius: float) -> None:
         self.route, self.radius = route, radius
         self.filter = RouteFilter(route)
+        self._between = lay_between(route, radius)
         self.scale = Scale()
         self.head = HeadTrust(float(np.hypot(*route.positions.std(axis=0))) * 2.0)
         self._usual = float(np.median(route.lengths))
@@ -215,12 +215,7 @@ class Placer:
         near = np.array(self.route.tree.query_ball_point(self.route.positions[self._peak], self.radius))
         where = self.filter.where
         near = near[where[near] >= _POSSIBLE * where[near].max()]
-        total = _SHARPER * add_up(ordered.take(near), self.scale.weights)
-        likely = np.exp(total - total.max()) * self.filter.share[near]
-        likely /= likely.sum()
-        spots = self.route.positions[near]
-        middle = likely @ spots
-        off = spots - middle
+        reading = self._between.read(near, ordered, self.scale.weights)
         some = np.flatnonzero(where > 1e-3)
         return Placing(
             p_place=self._p_place,
@@ -228,8 +223,8 @@ class Placer:
             peak=int(self.route.rows[self._peak]),
             rows=self.route.rows[some],
             masses=where[some],
-            position=middle,
-            covariance=(off * likely[:, None]).T @ off + np.eye(2) * self.route.spacing**2 / 12.0,
+            position=reading.position,
+            covariance=reading.covariance,
             share=share,
             new_view=new_view,
             view_metres=float(np.median(self.route.lengths[near])),
