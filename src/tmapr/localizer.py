@@ -156,7 +156,11 @@ class Localizer:
         found = retrieval.search(
             self.memory, percept.descriptor, scores, around, count, compare, shared, percept.keypoints
         )
-        return replace(found, view=view)
+        familiar = None
+        if shared and found.comparison:
+            closest = self.memory.find_closest(found.comparison.similarity, percept.descriptor)
+            familiar = np.array([closest, shared.measure(percept.descriptor)])
+        return replace(found, view=view, familiar=familiar)
 
     def learn(self, seen: Percept | Estimate, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:
         """Adapt A_t to a frame whose position is known, now or long after it was seen.

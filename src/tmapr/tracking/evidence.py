@@ -9,7 +9,7 @@ The sum is what the other references reach in this very frame: no absolute simil
 route is 1. ε is what a frame that shows nothing of its place leaves to all others. a and b are learned from labelled
 drives, each frame scored before it is learned: the likelihood of the true reference on a grid of both, which adds up,
 so that the order of the frames does not matter and states merge by addition. Where local features were matched, what
-they have more than wrong references in the same frame is added to z.
+they have more than wrong references in the same frame adds to z.
 """
 
 from dataclasses import replace
@@ -24,6 +24,8 @@ _SIMILARITY = 2.0 ** np.arange(-1.0, 3.01, 0.5)
 _PLACE = 2.0 ** np.arange(-1.0, 2.01, 0.5)
 _USUAL = (2.0, 2.0)
 """Weights where nothing was learned: sharper ones fit single frames better, and drives worse: views err together."""
+_LOCAL = 0.5
+"""Of what local matches are worth where single frames are ranked: neighbouring views err together, copies in all."""
 _FLOOR = 0.05
 _FOLLOWED = 0.25
 """How far, in logarithms, the weights follow what fits the labelled frames best."""
@@ -63,7 +65,7 @@ class Scale:
 def add_up(compared: Comparison, weights: tuple[float, float]) -> Float[np.ndarray, " refs"]:
     """Similarity and place of every reference, weighed."""
     similarity, place = weights
-    looks = compared.similarity if compared.local is None else compared.similarity + compared.local
+    looks = compared.similarity if compared.local is None else compared.similarity + _LOCAL * compared.local
     total: Float[np.ndarray, " refs"] = similarity * looks + place * compared.place
     return total
 
