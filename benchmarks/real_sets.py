@@ -59,6 +59,8 @@ def _run_set(name: str, reference: Recording, query: Recording) -> Row:
 
 
 def open_images(place: str, reference: str, query: str) -> Callable[[Path], Pair]:
+    """Opens two drives of a place, encoded by the default perceiver."""
+
     def load(data: Path) -> Pair:
         roles = Data(root=str(data / place), reference=reference, test=(query,))
         encoding = Encoding(Experiment(name=place, data=roles), RunFolder(HOME / "runs/proving" / place))

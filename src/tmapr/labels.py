@@ -117,4 +117,5 @@ class Teacher:
 def _keep(estimate: Estimate) -> Percept:
     """A copy: a program may fill its arrays with the next frame."""
     seen = estimate.recognition.view if estimate.recognition else None
-    return replace(estimate.percept, descriptor=np.array(estimate.percept.descriptor if seen is None else seen))
+    descriptor = np.array(estimate.percept.descriptor if seen is None else seen)
+    return replace(estimate.percept, descriptor=descriptor, keypoints=None)

@@ -171,7 +171,9 @@ class Localizer:
             raise InputError(f"percept at {percept.stamp}: a faulty frame ({percept.fault}) cannot be learned from")
         label = read_position(position, f"percept at {percept.stamp}: its label")
         with self._changing:
-            recognition = observed or self._recognise(percept, self._lessons.recall(percept.stamp), self.classifier)
+            recognition = observed or self._recognise(
+                replace(percept, keypoints=None), self._lessons.recall(percept.stamp), self.classifier
+            )
             # Before it is learned: afterwards every frame looks like itself.
             new_view = scored and self.tracker.score_label(percept, recognition, label)
             if observed is None:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
+from tmapr.tracking.between import lay_between
 from tmapr.tracking.evidence import Scale, add_up, spread_matches, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
@@ -31,8 +32,6 @@ _DOUBTED = 0.5
 _FASTER = 1.5
 """Of the mapped speed: what may have been driven unseen."""
 _ROUNDING = 1e-6
-_SHARPER = 3.0
-"""By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
 
 
 LAYOUT = {
@@ -110,6 +109,7 @@ class Placer:
     def __init__(self, route: Route, radius: float) -> None:
         self.route, self.radius = route, radius
         self.filter = RouteFilter(route)
+        self._between = lay_between(route, radius)
         self.scale = Scale()
         self.head = HeadTrust(float(np.hypot(*route.positions.std(axis=0))) * 2.0)
         self._usual = float(np.median(route.lengths))
@@ -133,7 +133,7 @@ class Placer:
 
     def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
         """Take in a usable frame."""
-        ordered = spread_matches(compared.take(self.route.rows), self.route.positions, self.route.tree, self.radius)
+        ordered = self._order(compared)
         change = np.inf if self._key is None else (1.0 - float(self._key @ percept.descriptor)) / self.route.view
         share = min(max(change - self._seen, 0.0), 1.0)
         self._seen = max(self._seen, min(change, 1.0))
@@ -141,6 +141,10 @@ class Placer:
         if change >= 1.0:
             self._take_view(percept, ordered, head, float(change))
         return self._describe(ordered, share, change >= 1.0)
+
+    def _order(self, compared: Comparison) -> Comparison:
+        """As the route was driven."""
+        return spread_matches(compared.take(self.route.rows), self.route.positions, self.route.tree, self.radius)
 
     def note_motion(self, motion: Odometry | None, seconds: float) -> None:
         """Add the way since the last frame, if anything measured it."""
@@ -211,12 +215,7 @@ class Placer:
         near = np.array(self.route.tree.query_ball_point(self.route.positions[self._peak], self.radius))
         where = self.filter.where
         near = near[where[near] >= _POSSIBLE * where[near].max()]
-        total = _SHARPER * add_up(ordered.take(near), self.scale.weights)
-        likely = np.exp(total - total.max()) * self.filter.share[near]
-        likely /= likely.sum()
-        spots = self.route.positions[near]
-        middle = likely @ spots
-        off = spots - middle
+        reading = self._between.read(near, ordered, self.scale.weights)
         some = np.flatnonzero(where > 1e-3)
         return Placing(
             p_place=self._p_place,
@@ -224,8 +223,8 @@ class Placer:
             peak=int(self.route.rows[self._peak]),
             rows=self.route.rows[some],
             masses=where[some],
-            position=middle,
-            covariance=(off * likely[:, None]).T @ off + np.eye(2) * self.route.spacing**2 / 12.0,
+            position=reading.position,
+            covariance=reading.covariance,
             share=share,
             new_view=new_view,
             view_metres=float(np.median(self.route.lengths[near])),
@@ -240,7 +239,7 @@ class Placer:
             return False
         right: Bool[np.ndarray, " refs"] = np.zeros(len(self.route), dtype=bool)
         right[self.route.tree.query_ball_point(truth, distance + self.route.spacing / 2)] = True
-        self.scale.learn(compared.take(self.route.rows), self.filter.share, right)
+        self.scale.learn(self._order(compared), self.filter.share, right)
         self._labelled = percept.descriptor.copy()
         return True
 
