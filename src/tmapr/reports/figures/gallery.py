@@ -188,5 +188,5 @@ def _spread(examples: Sequence[Example], most: int) -> list[Example]:
 
 _TIES = (
     f"Lines join points of the query with points of a match that look alike and agree with one motion of the camera and"
-    f" one map from picture to picture; {MOST} at most are drawn."
+    f" one map from picture to picture: {MOST} at most, and of close ones one."
 )

@@ -16,6 +16,9 @@ from tmapr.retrieval.verification import Matches
 MOST = 40
 """Lines between two pictures: more hide what they lie on."""
 
+APART = 0.03
+"""Longer sides of a picture between the points of two lines, at least: neighbours show the same thing twice."""
+
 _GAP = 10.0
 _COLUMN = (WIDTH - 2 * _GAP) / 3
 
@@ -35,14 +38,13 @@ def describe_matches(matches: Matches) -> str:
 
 
 def choose_ties(matches: Matches) -> Int[np.ndarray, " chosen"]:
-    """Rows of pairs that agree, in their order: at most `MOST`, each next one the farthest from all before it."""
+    """Rows of pairs that agree, in their order: each next one is the farthest in the query from all before it."""
     rows = np.flatnonzero(matches.agreeing & matches.aligned)
     points, away = matches.query[rows], np.full(len(rows), np.inf)
     chosen: list[int] = []
-    while len(chosen) < min(MOST, len(rows)):
+    while len(chosen) < MOST and away.max(initial=0.0) >= APART:
         chosen.append(int(away.argmax()))
         away = np.minimum(away, np.hypot(*(points - points[chosen[-1]]).T))
-        away[chosen] = -1.0  # two points in one spot are two all the same
     return rows[sorted(chosen)]
 
 
