@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 from threading import Lock, RLock
 
@@ -159,7 +160,8 @@ class Localizer:
         familiar = None
         if shared and found.comparison:
             closest = self.memory.find_closest(found.comparison.similarity, percept.descriptor)
-            familiar = np.array([closest, shared.measure(percept.descriptor)])
+            matched = nan if found.comparison.local is None else np.nanmax(found.comparison.local)
+            familiar = np.array([closest, shared.measure(percept.descriptor), matched])
         return replace(found, view=view, familiar=familiar)
 
     def learn(self, seen: Percept | Estimate, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:

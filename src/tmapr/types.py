@@ -197,8 +197,8 @@ class Recognition:
     comparison: Comparison | None = None
     view: Float[np.ndarray, " dim"] | None = None
     """The descriptor under the map's condition: what places were scored for, and what is learned of the frame."""
-    familiar: Float[np.ndarray, "2"] | None = None
-    """How like its closest reference a frame looks, and how like what the drive's views share; plain cosines."""
+    familiar: Float[np.ndarray, "3"] | None = None
+    """Cosines with the closest reference and with what the drive's views share, and the best local matches, or NaN."""
 
     @property
     def first(self) -> Candidate | None:

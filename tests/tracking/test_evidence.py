@@ -133,6 +133,6 @@ def test_matches_with_a_reference_speak_for_its_neighbours_as_plain_loops_say(rn
         heard = [local[other] * max(1 - away[other] / reach, 0) for other in np.flatnonzero(~np.isnan(local))]
         expected = max([0.0, *heard]) if np.isnan(local[row]) else local[row]
         assert spread.local[row] == pytest.approx(expected)
-    np.testing.assert_allclose(add_up(spread, (2.0, 3.0)), 2.0 * (frame.similarity + 0.5 * spread.local) + 3.0 * frame.place)
+    np.testing.assert_allclose(add_up(spread, (2.0, 3.0)), 2.0 * (frame.similarity + spread.local) + 3.0 * frame.place)
     plain = compared(rng)
     assert spread_matches(plain, positions, cKDTree(positions), reach) is plain

@@ -24,8 +24,6 @@ _SIMILARITY = 2.0 ** np.arange(-1.0, 3.01, 0.5)
 _PLACE = 2.0 ** np.arange(-1.0, 2.01, 0.5)
 _USUAL = (2.0, 2.0)
 """Weights where nothing was learned: sharper ones fit single frames better, and drives worse: views err together."""
-_LOCAL = 0.5
-"""Of what local matches are worth where single frames are ranked: neighbouring views err together, copies in all."""
 _FLOOR = 0.05
 _FOLLOWED = 0.25
 """How far, in logarithms, the weights follow what fits the labelled frames best."""
@@ -65,7 +63,7 @@ class Scale:
 def add_up(compared: Comparison, weights: tuple[float, float]) -> Float[np.ndarray, " refs"]:
     """Similarity and place of every reference, weighed."""
     similarity, place = weights
-    looks = compared.similarity if compared.local is None else compared.similarity + _LOCAL * compared.local
+    looks = compared.similarity if compared.local is None else compared.similarity + compared.local
     total: Float[np.ndarray, " refs"] = similarity * looks + place * compared.place
     return total
 

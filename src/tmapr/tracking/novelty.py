@@ -1,9 +1,10 @@
 """Whether a frame looks like nothing mapped: a hand before the lens, the inside of a garage, another camera.
 
-Two things tell it, each against the drive's own views and in their deviations, so that no similarity is a threshold:
-how like its closest reference a frame looks, and how like what all views of the drive share. A street beside the map
-has the second and may have the first; a picture from elsewhere lacks both, and proves nothing of any place. It comes
-at once: what looks half like the frame before it is the drive's, however its condition changes.
+Three things tell it, each against the drive's own views and in their deviations, so that no similarity is a threshold:
+how like its closest reference a frame looks, how like what all views of the drive share, and, where they were looked
+for, its local matches. A street beside the map has the second and may have the others; a picture from elsewhere lacks
+all, and proves nothing of any place. It comes at once: what looks half like the frame before it is the drive's, however
+its condition changes.
 """
 
 import numpy as np
@@ -17,7 +18,9 @@ _MOST = 60.0
 _ENOUGH = 10.0
 """Views from which on it is known what is usual."""
 _STRANGE, _STILL_STRANGE = -5.0, -3.5
-"""Deviations, both measures together, of a strange frame, and of one that follows it."""
+"""Deviations, the first two measures together, of a strange frame, and of one that follows it."""
+_UNMATCHED = -2.0
+"""Deviations that the third one has to add where it is known."""
 _PASSING = 3
 """Strange frames in a row that were of the drive after all: bad luck, and part of what is usual."""
 _PATIENCE = 60.0
@@ -27,15 +30,16 @@ _AT_ONCE = 2.0
 _LEAST = 1e-6
 
 LAYOUT = {
-    "usual": Array("f", "2 2"),
-    "counts": Array("f", "2", 0),
-    "strange": Array("f", "in_a_row 2"),
+    "usual": Array("f", "2 3"),
+    "counts": Array("f", "4", 0),
+    "strange": Array("f", "in_a_row 3", unknown=True),
     "key": Array("f", "width", -1.01, 1.01, optional=True),
     "last": Array("f", "width", -1.01, 1.01, optional=True),
 }
 """Of what `Novelty.arrays` gives."""
 
-Measures = Float[np.ndarray, "2"]
+Measures = Float[np.ndarray, "3"]
+"""NaN for what is not known."""
 
 
 class Novelty:
@@ -47,8 +51,8 @@ class Novelty:
 
     def forget(self) -> None:
         """Nothing is usual yet."""
-        self._means, self._variances = np.zeros(2), np.zeros(2)
-        self._views = self._strange_views = 0.0
+        self._means, self._variances, self._views = np.zeros(3), np.zeros(3), np.zeros(3)
+        self._strange_views = 0.0
         self._strange: list[Measures] = []
         """The measures of strange frames in a row."""
         self._key: Float[np.ndarray, " dim"] | None = None
@@ -58,7 +62,7 @@ class Novelty:
 
     def judge(self, familiar: Measures, descriptor: Float[np.ndarray, " dim"]) -> bool:
         """Whether a frame is strange. After many strange views nothing is: then the condition is another one."""
-        if self._views < _ENOUGH or not self._is_strange(familiar, descriptor):
+        if self._views[0] < _ENOUGH or not self._is_strange(familiar, descriptor):
             # A copy: a program may fill its array with the next frame.
             self._last = descriptor.copy()
             return False
@@ -74,8 +78,10 @@ class Novelty:
     def _is_strange(self, familiar: Measures, descriptor: Float[np.ndarray, " dim"]) -> bool:
         if self._last is None or 1.0 - float(self._last @ descriptor) < _AT_ONCE * self._view:
             return False
-        deviations = (familiar - self._means) / np.sqrt(self._variances + _LEAST)
-        return float(np.minimum(deviations, 0.0).sum()) < (_STILL_STRANGE if self._strange else _STRANGE)
+        deviations = np.minimum((familiar - self._means) / np.sqrt(self._variances + _LEAST), 0.0)
+        known = self._views[2] >= _ENOUGH and not np.isnan(deviations[2])
+        bound = _STILL_STRANGE if self._strange else _STRANGE
+        return float(deviations[: 3 if known else 2].sum()) < (bound + _UNMATCHED if known else bound)
 
     def learn(self, familiar: Measures) -> None:
         """Count a view of the drive."""
@@ -85,8 +91,10 @@ class Novelty:
         self._strange, self._strange_views, self._key = [], 0.0, None
 
     def _add(self, familiar: Measures) -> None:
-        self._views = min(self._views + 1.0, _MOST)
-        gain, off = 1.0 / self._views, familiar - self._means
+        told = ~np.isnan(familiar)
+        self._views = np.minimum(self._views + told, _MOST)
+        gain = np.where(told, 1.0 / np.maximum(self._views, 1.0), 0.0)
+        off = np.where(told, familiar - self._means, 0.0)
         self._means = self._means + gain * off
         self._variances = (1.0 - gain) * (self._variances + gain * off**2)
 
@@ -95,8 +103,8 @@ class Novelty:
         frames = {"key": self._key, "last": self._last}
         return {name: frame for name, frame in frames.items() if frame is not None} | {
             "usual": np.array([self._means, self._variances]),
-            "counts": np.array([self._views, self._strange_views]),
-            "strange": np.array(self._strange).reshape(-1, 2),
+            "counts": np.append(self._views, self._strange_views),
+            "strange": np.array(self._strange).reshape(-1, 3),
         }
 
     def restore(self, arrays: Arrays) -> None:
@@ -104,6 +112,6 @@ class Novelty:
         self.forget()
         if arrays:
             self._means, self._variances = np.array(arrays["usual"])
-            self._views, self._strange_views = (float(count) for count in arrays["counts"])
+            self._views, self._strange_views = np.array(arrays["counts"][:3]), float(arrays["counts"][3])
             self._strange = list(np.array(arrays["strange"]))
             self._key, self._last = (np.array(arrays[each]) if each in arrays else None for each in ("key", "last"))
