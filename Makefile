@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHOWN := .venv/ready-for-demo
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real worlds table study styles sabotage lint audit pins clean
+.PHONY: demo test test-long bench real worlds table study styles sabotage learning places lint audit pins clean
 
 demo: $(SHOWN)
 	$(BIN)/tmapr demo --out runs/demo
@@ -71,8 +71,15 @@ data/night-%/experiment.toml: | $(READY)
 styles: $(READY)
 	$(BIN)/python benchmarks/styles.py
 
+# Real sets and the same worlds, method by method: which reference ranks first, and what the whole pipeline makes of it.
+places: $(READY)
+	$(BIN)/python benchmarks/real_places.py
+
 sabotage: $(READY)
 	$(BIN)/python benchmarks/sabotage.py
+
+learning: $(READY)
+	$(BIN)/python benchmarks/learning.py
 
 .PRECIOUS: data/night-%/experiment.toml runs/night-%/apr/best
 

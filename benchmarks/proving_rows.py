@@ -106,9 +106,10 @@ def make_parser(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def find_worlds(choosing: bool) -> tuple[Path, tuple[Ground, ...]]:
-    """The folder of the studies' rows, and the worlds that they are about."""
-    return (CHOOSING_ROWS, CHOOSING) if choosing else (ROWS, REPORTING)
+def find_worlds(choosing: bool, untrained: bool = False) -> tuple[Path, tuple[Ground, ...]]:
+    """The folder of the studies' rows, and the worlds that they are about; `untrained` ones have no pose head."""
+    folder, grounds = (CHOOSING_ROWS, CHOOSING) if choosing else (ROWS, REPORTING)
+    return folder, tuple(replace(each, trained=each.trained and not untrained) for each in grounds)
 
 
 def list_missing(folder: Path, grounds: Sequence[Ground]) -> list[Ground]:

@@ -24,14 +24,14 @@ from tmapr.types import NANOSECONDS
 
 REAL = HOME.parent / "shared/data"
 _METRES, _SECONDS = 2.0, 0.2
-"""From one sampled frame of St Lucia to the next: a car at 10 m/s."""
+"""From one sampled frame of a stream to the next: a car at 10 m/s."""
 
 Pair = tuple[Recording, Recording]
 
 
 def gather_real(folder: Path, data: Path) -> Iterator[Row]:
     """The rows that are kept, or, where the data is at hand, new ones."""
-    for name, load in _SETS.items():
+    for name, load in SETS.items():
         path = folder / f"{name}.json"
         if not path.exists() and data.is_dir():
             _run_set(name, *load(data)).save(path)
@@ -58,7 +58,9 @@ def _run_set(name: str, reference: Recording, query: Recording) -> Row:
     )
 
 
-def _images(place: str, reference: str, query: str) -> Callable[[Path], Pair]:
+def open_images(place: str, reference: str, query: str) -> Callable[[Path], Pair]:
+    """Opens two drives of a place, encoded by the default perceiver."""
+
     def load(data: Path) -> Pair:
         roles = Data(root=str(data / place), reference=reference, test=(query,))
         encoding = Encoding(Experiment(name=place, data=roles), RunFolder(HOME / "runs/proving" / place))
@@ -69,22 +71,27 @@ def _images(place: str, reference: str, query: str) -> Callable[[Path], Pair]:
     return load
 
 
-def _load_st_lucia(data: Path) -> Pair:
-    stream = next(each for each in streams(data / "descriptors", "rp768") if each.name.startswith("St Lucia"))
+def open_stream(name: str) -> Callable[[Path], Pair]:
+    """A stream of descriptors, by how its name begins."""
 
-    def record(name: str, descriptors: np.ndarray, positions: np.ndarray) -> Recording:
-        stamps = np.rint(np.arange(len(descriptors)) * _SECONDS * NANOSECONDS).astype(np.int64)
-        return Recording.from_arrays(name, stamps, descriptors, truth=_METRES * positions)
+    def load(data: Path) -> Pair:
+        stream = next(each for each in streams(data / "descriptors", "rp768") if each.name.startswith(name))
 
-    return (
-        record("morning", stream.reference, stream.reference_positions),
-        record("afternoon", stream.test, stream.test_positions),
-    )
+        def record(name: str, descriptors: np.ndarray, positions: np.ndarray) -> Recording:
+            stamps = np.rint(np.arange(len(descriptors)) * _SECONDS * NANOSECONDS).astype(np.int64)
+            return Recording.from_arrays(name, stamps, descriptors, truth=_METRES * positions)
+
+        return (
+            record("reference", stream.reference, stream.reference_positions),
+            record("query", stream.test, stream.test_positions),
+        )
+
+    return load
 
 
-_SETS: dict[str, Callable[[Path], Pair]] = {
-    "real-gardens-night": _images("gardens", "day_right", "night_right"),
-    "real-gardens-day-left": _images("gardens", "day_right", "day_left"),
-    "real-kaist-lwir": _images("kaist", "visible", "lwir"),
-    "real-st-lucia": _load_st_lucia,
+SETS: dict[str, Callable[[Path], Pair]] = {
+    "real-gardens-night": open_images("gardens", "day_right", "night_right"),
+    "real-gardens-day-left": open_images("gardens", "day_right", "day_left"),
+    "real-kaist-lwir": open_images("kaist", "visible", "lwir"),
+    "real-st-lucia": open_stream("St Lucia"),
 }

@@ -51,6 +51,8 @@ def make_loop(count: int) -> Route:
         view=0.2,
         speed=SPEED,
         spacing=SPACING,
+        headings=np.full(count, np.nan),
+        likeness=np.full(count, 0.5),
         links=np.zeros((0, 2), dtype=np.int64),
         tree=cKDTree(radius),
     )

@@ -93,7 +93,9 @@ def read_percept(given: object, dimension: int) -> Percept:
     if not given.fault:
         descriptor, usable = _read_descriptor(descriptor, dimension, where)
         fault = fault if usable else Fault.INVALID
-    read = (stamp, descriptor, position, heading, fault, motion, shift)
+    if given.keypoints is not None and not callable(given.keypoints):
+        raise InputError(f"{where}: its keypoints must be a function that gives them, got {_describe(given.keypoints)}")
+    read = (stamp, descriptor, position, heading, fault, motion, shift, given.keypoints)
     # The very percept where nothing had to be made plain: programs and tests recognise theirs in the estimate.
     untouched = all(mine is theirs for mine, theirs in zip(read, _list_fields(given), strict=True))
     return given if untouched else Percept(*read)
@@ -101,7 +103,7 @@ def read_percept(given: object, dimension: int) -> Percept:
 
 def _list_fields(percept: Percept) -> tuple[object, ...]:
     pose = percept.position, percept.heading
-    return percept.stamp, percept.descriptor, *pose, percept.fault, percept.motion, percept.shift
+    return percept.stamp, percept.descriptor, *pose, percept.fault, percept.motion, percept.shift, percept.keypoints
 
 
 def _read_descriptor(given: object, dimension: int, where: str) -> tuple[Float[np.ndarray, " dim"], bool]:

@@ -1,8 +1,9 @@
 """Which frames are learned from, with what position, and when.
 
-`fused` is what a robot has in the field: its own corrected estimate, where it is localized, a reference was accepted
-and the covariance is small. `truth` is an upper bound. A true position learned right after its frame tells the next
-frame the answer, so labels arrive a number of frames late.
+`fused` is what a robot has in the field. With the paper's method it is here: its own corrected estimate, where it is
+localized, a reference was accepted and the covariance is small; with the route filter it is its smoothed past, in
+`learning`. `truth` is an upper bound. A true position learned right after its frame tells the next frame the answer, so
+labels arrive a number of frames late.
 """
 
 from collections import deque
@@ -50,6 +51,7 @@ LAYOUT = {
 """Of what `Teacher.arrays` gives."""
 
 Label = tuple[Percept, Float[np.ndarray, "2"]]
+"""A frame with the descriptor that is learned of it, under the map's condition as when it was seen; its position."""
 _NOTHING_NEW = (Reason.FAULTY_FRAME, Reason.REPEATED_STAMP)
 
 
@@ -61,15 +63,20 @@ class Teacher:
         self._dual_constraints = dual_constraints
         self._waiting: deque[Label | None] = deque()
 
+    @property
+    def mode(self) -> str:
+        """Where labels come from."""
+        return self._labels.mode
+
     def due(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None) -> list[Label]:
         """The labels to learn after this frame: at most one, or more if the delay was shortened meanwhile."""
         if self._labels.mode == "truth":
             usable = not estimate.percept.fault and estimate.verdict.reason not in _NOTHING_NEW
-            self._waiting.append(_keep(estimate.percept, truth) if usable and truth is not None else None)
+            self._waiting.append((_keep(estimate), truth.copy()) if usable and truth is not None else None)
             ripe = len(self._waiting) - self._labels.delay
             return [label for label in (self._waiting.popleft() for _ in range(ripe)) if label]
         if self._labels.mode == "fused" and self._certain(estimate):
-            return [(estimate.percept, estimate.position)]
+            return [(_keep(estimate), estimate.position)]
         return []
 
     def _certain(self, estimate: Estimate) -> bool:
@@ -107,6 +114,8 @@ class Teacher:
             self._waiting.append((Percept(stamp, descriptor), position))
 
 
-def _keep(percept: Percept, truth: Float[np.ndarray, "2"]) -> Label:
-    """Copies: a program may fill its arrays with the next frame."""
-    return replace(percept, descriptor=percept.descriptor.copy()), truth.copy()
+def _keep(estimate: Estimate) -> Percept:
+    """A copy: a program may fill its arrays with the next frame."""
+    seen = estimate.recognition.view if estimate.recognition else None
+    descriptor = np.array(estimate.percept.descriptor if seen is None else seen)
+    return replace(estimate.percept, descriptor=descriptor, keypoints=None)

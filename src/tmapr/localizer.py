@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock, RLock
 
@@ -24,15 +24,18 @@ from tmapr.inputs import (
     read_stamp,
 )
 from tmapr.labels import Teacher
+from tmapr.learning import Student
 from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
+from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.search import Retrieval
-from tmapr.track import make_tracker
+from tmapr.track import RouteTracker, make_tracker
 from tmapr.tracking import Tracking
+from tmapr.tracking.evidence import weigh
 from tmapr.types import Estimate, Frame, Percept, Recognition
 
-STATE_KIND, STATE_VERSION = "state", 4
+STATE_KIND, STATE_VERSION = "state", 5
 Perceive = Callable[[Frame], Percept]
 _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
 
@@ -72,6 +75,25 @@ class Localizer:
         self._perceiving = Lock()
         """Taken first: frames are tracked in the order in which they were perceived."""
         self.tracker = make_tracker(stages.tracking, stages.fusion, memory)
+        self._student = self._make_student()
+        self._drive, self._lessons = Condition(), Condition()
+        """Of what is observed, and of labelled drives that are learned: they may be of another day."""
+
+    def _make_student(self) -> Student | None:
+        """Only the route filter's past can be smoothed."""
+        if not isinstance(self.tracker, RouteTracker):
+            return None
+        placer = self.tracker.placer
+        return Student(placer.route, self.memory, placer.radius, self._stages.tracking.certainty)
+
+    def begin_drive(self) -> "Localizer":
+        """One with the same A_t and what else was learned, before the first frame of another drive."""
+        other = Localizer(self._stages, self.memory, self.classifier, self._teacher, self._perceive)
+        learned = self.tracker.learned()
+        if learned:
+            other.tracker.restore_learned(learned)
+        other._student = self._student.begin_drive() if self._student else None
+        return other
 
     def step(self, frame: Frame) -> Estimate:
         """Localize a camera frame."""
@@ -90,42 +112,94 @@ class Localizer:
                 return late
             if percept.fault:
                 return self.tracker.pass_over(percept)
-            return self.tracker.advance(percept, self.recognise(percept))
+            recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
+            estimate = self.tracker.advance(percept, recognition)
+            self._remember(_get_view(recognition, percept))
+            self._drive.follow(estimate)
+            return estimate
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
-        """What a usable frame looks like: as many references as are judged, or so many."""
-        retrieval = self._stages.retrieval
-        scores = self.classifier.predict(percept.descriptor) if retrieval.mode == "places" else None
-        compare = self._stages.tracking.method == "route"
-        return retrieval.search(self.memory, percept.descriptor, scores, self.classifier.neighbourhood, count, compare)
+        """What a usable frame looks like by now: as many references as are judged, or so many."""
+        answering = self._student.choose(self.classifier) if self._student else self.classifier
+        return self._recognise(percept, self._drive.recall(percept.stamp), answering, count)
 
-    def learn(self, percept: Percept, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:
-        """Adapt A_t to a percept whose position is known, now or long after it was seen.
+    def _choose_here(self) -> Classifier:
+        """The classifier that answers where the camera is believed to be."""
+        if self._student is None or not isinstance(self.tracker, RouteTracker):
+            return self.classifier
+        return self._student.choose(self.classifier, self.tracker.placer.filter.where)
 
-        How well it was recognised before teaches the tracking how far to believe frames like it; a position that the
-        localizer itself found proves nothing, so it is not `scored`.
+    def _remember(self, view: Float[np.ndarray, " dim"]) -> None:
+        """Keep a new view, as the classifier was given it, until later ones say where it was taken."""
+        if self._student is None or self._teacher.mode != "fused" or not isinstance(self.tracker, RouteTracker):
+            return
+        if self.tracker.placer.view is not None:
+            self._student.see(self.tracker.placer.view, view, self.classifier, self._weigh)
+
+    def _weigh(self, classifier: Classifier, view: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
+        """The log-evidence of each reference along the route for a view under the map's condition."""
+        found = self._recognise(Percept(0, view), None, classifier)
+        if found.comparison is None or not isinstance(self.tracker, RouteTracker):
+            raise ValueError("views are weighed by the route filter, in a map that is searched")
+        placer = self.tracker.placer
+        return weigh(found.comparison.take(placer.route.rows), placer.filter.share, placer.scale.weights)
+
+    def _recognise(
+        self, percept: Percept, shared: Shared | None, classifier: Classifier, count: int | None = None
+    ) -> Recognition:
+        """Without what the views of its drive share."""
+        retrieval, compare = self._stages.retrieval, self._stages.tracking.method == "route"
+        shared = shared if retrieval.centred and compare else None
+        view = shared.exchange(percept.descriptor, self.memory.mean) if shared else percept.descriptor
+        scores = classifier.predict(view) if retrieval.mode == "places" else None
+        around = classifier.neighbourhood
+        found = retrieval.search(
+            self.memory, percept.descriptor, scores, around, count, compare, shared, percept.keypoints
+        )
+        return replace(found, view=view)
+
+    def learn(self, seen: Percept | Estimate, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:
+        """Adapt A_t to a frame whose position is known, now or long after it was seen.
+
+        An estimate that `observe` gave is learned as its frame was seen then; percepts belong to a labelled drive and
+        are learned in its order. How well a frame was recognised before teaches the tracking how far to believe others
+        like it; a position that the localizer itself found proves nothing, so it is not `scored`.
         """
-        percept = read_percept(percept, self.classifier.dimension)
+        observed = seen.recognition if isinstance(seen, Estimate) else None
+        percept = read_percept(seen.percept if isinstance(seen, Estimate) else seen, self.classifier.dimension)
         if percept.fault:
             raise InputError(f"percept at {percept.stamp}: a faulty frame ({percept.fault}) cannot be learned from")
         label = read_position(position, f"percept at {percept.stamp}: its label")
         with self._changing:
-            if scored:
-                # Before it is learned: afterwards every frame looks like itself.
-                self.tracker.score_label(percept, self.recognise(percept), label)
-            return self.classifier.learn(percept.descriptor, label)
+            recognition = observed or self._recognise(
+                replace(percept, keypoints=None), self._lessons.recall(percept.stamp), self.classifier
+            )
+            # Before it is learned: afterwards every frame looks like itself.
+            new_view = scored and self.tracker.score_label(percept, recognition, label)
+            if observed is None:
+                self._lessons.note(percept.descriptor, percept.stamp, float(new_view))
+            view = _get_view(recognition, percept)
+            lesson = self.classifier.learn(view, label)
+            if self._student:
+                self._student.guard.adopt(lesson, view)
+            return lesson
 
     def unlearn(self, lesson: Lesson) -> None:
-        """Take back what `learn` returned, once, here or where this state was merged or saved to."""
+        """Take back what `learn` or `teach` returned, once, here or where this state was merged or saved to."""
         with self._changing:
             self.classifier.unlearn(lesson)
+            if self._student:
+                self._student.guard.unlearn(lesson)
 
     def teach(self, estimate: Estimate, truth: Float[np.ndarray, "2"] | None = None) -> list[Lesson]:
         """Learn what the labels' settings say is due after this frame."""
         check_estimate(estimate, self.classifier.dimension)
         known = None if truth is None else read_position(truth, f"estimate at {estimate.stamp}: its true position")
         with self._changing:
-            return [self.learn(*label, scored=False) for label in self._teacher.due(estimate, known)]
+            if self._student and self._teacher.mode == "fused":
+                return self._student.learn_due(self.classifier, self._weigh)
+            due = self._teacher.due(estimate, known)
+            return [self.classifier.learn(seen.descriptor, position) for seen, position in due]
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
@@ -136,6 +210,8 @@ class Localizer:
         )
         with self._changing:
             self.tracker.start_at(*start)
+            if self._student:
+                self._student.begin_anew()
 
     def expect_head(self, error: float | None) -> None:
         """Trust the pose head from the start as far as its validation says, by its error in metres."""
@@ -155,11 +231,15 @@ class Localizer:
         save_arrays(path, header, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that changes, as it is now: A_t, labels still due, the track."""
+        """Everything that changes, as it is now: A_t, labels still due, the track, the past that is learned from."""
         with self._changing:
             learned, due = self.classifier.arrays(), self._teacher.arrays()
             track = {name: np.array(array) for name, array in self.tracker.arrays().items()}
-        return put("classifier.", learned) | put("labels.", due) | put("track.", track)
+            taught = self._student.arrays() if self._student and self._student.used else {}
+            own = {name: np.array(array) for name, array in taught.items()}
+            conditions = put("drive.", self._drive.arrays()) | put("lessons.", self._lessons.arrays())
+        learned = put("classifier.", learned) | put("own.", own)
+        return learned | put("labels.", due) | put("track.", track) | conditions
 
     def restore(self, arrays: Arrays, method: str) -> None:
         """Continue from where `arrays` were taken; the classifier is given at construction.
@@ -168,5 +248,17 @@ class Localizer:
         """
         with self._changing:
             self._teacher.restore(take(arrays, "labels."))
+            self._lessons.restore(take(arrays, "lessons."))
+            own = take(arrays, "own.")
+            if self._student and own:
+                self._student.restore(own, self.classifier)
             if method == self._stages.tracking.method:
                 self.tracker.restore(take(arrays, "track."))
+                self._drive.restore(take(arrays, "drive."))
+            elif self._student:
+                self._student.begin_anew()
+
+
+def _get_view(recognition: Recognition, percept: Percept) -> Float[np.ndarray, " dim"]:
+    """What is learned of a frame; a recognition that a program made itself may not say."""
+    return percept.descriptor if recognition.view is None else recognition.view

@@ -20,8 +20,11 @@ from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.labels import LAYOUT as LABELS
 from tmapr.labels import Labels, Teacher
+from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Perceive, Stages
 from tmapr.places.classifier import FITTED, Classifier, Places
+from tmapr.retrieval.condition import LAYOUT as CONDITION
+from tmapr.retrieval.keypoints import BESIDE_MAP, gather_keypoints, load_keypoints
 from tmapr.retrieval.memory import LAYOUT as MEMORY
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
@@ -78,6 +81,13 @@ class Map:
         header = Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), notes)
         path = path.resolve()  # the state that belongs to it lies where the map does, not where a link to it is
         save_arrays(path, header, _contents(self), retiring=path.with_name("state.npz"))
+        if self.memory.keypoints:
+            self.memory.keypoints.save(path.with_name(BESIDE_MAP), self.digest)
+
+    def with_keypoints(self, references: Sequence[Recording]) -> "Map":
+        """The map with the keypoints of the traverses that it was made from."""
+        found = gather_keypoints(self.memory.sequences, self.memory.frames, references)
+        return replace(self, memory=replace(self.memory, keypoints=found))
 
     @classmethod
     def load(cls, path: Path, system: System, references: tuple[str, ...] = ()) -> "Map":
@@ -98,7 +108,10 @@ class Map:
             was, now = ", ".join(mapped) or "a single traverse", ", ".join(references)
             raise InputError(f"{path}: was mapped from {was} (now {now}); {_MAP_AGAIN}")
         loaded = cls(
-            Memory.from_arrays(memory, system.retrieval.probes),
+            replace(
+                Memory.from_arrays(memory, system.retrieval.probes),
+                keypoints=load_keypoints(path.with_name(BESIDE_MAP), notes.digest, len(memory["places"])),
+            ),
             take(arrays, "fitted."),
             take(arrays, "initial."),
             system.places,
@@ -156,7 +169,7 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     fitted = classifier.projection_arrays()
     marks = {reference.sequence: reference.marks for reference in references}
     made = Map(memory, fitted, initial, system.places, references[0].frame, "", references[0].origin, marks)
-    return replace(made, digest=digest(_contents(made)))
+    return replace(made, digest=digest(_contents(made))).with_keypoints(references)
 
 
 def _list_usable(reference: Recording) -> list[int]:
@@ -229,10 +242,12 @@ def resume(system: System, environment: Map, state: Path, perceive: Perceive | N
     if broken:
         raise StateError(f"{state}: {broken[0]} holds numbers that are not finite; go back to an earlier state")
     layout = put("classifier.", Classifier.layout(system.places)) | put("labels.", LABELS)
+    layout |= put("drive.", CONDITION) | put("lessons.", CONDITION)
     if notes.method == system.tracking.method:
         layout |= put("track.", track_layout(notes.method))
     width, references = environment.memory.descriptors.shape[1], len(environment.memory)
     check_arrays(str(state), arrays, layout, _START_AGAIN, width=width, references=references)
+    _check_own_past(state, take(arrays, "own."), system.places, width)
     try:
         learned = Classifier.from_arrays(system.places, environment.fitted, take(arrays, "classifier."))
         localizer = build(system, environment, learned, perceive)
@@ -240,6 +255,15 @@ def resume(system: System, environment: Map, state: Path, perceive: Perceive | N
     except (KeyError, ValueError) as error:
         raise InputError(f"{state}: its arrays do not fit together ({error}); {_START_AGAIN}") from None
     return localizer
+
+
+def _check_own_past(state: Path, own: Arrays, places: Places, width: int) -> None:
+    """By itself: its classifier may have other places than the one that learned since."""
+    if own:
+        check_arrays(str(state), own, OWN_PAST, _START_AGAIN, width=width)
+    base = take(own, "guard.base.")
+    if base:
+        check_arrays(str(state), base, Classifier.layout(places), _START_AGAIN, width=width)
 
 
 def _contents(environment: Map) -> dict[str, np.ndarray]:

@@ -5,13 +5,15 @@ float64 second since the epoch resolves only 238 ns.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
+
+from tmapr.keypoints import LazyKeypoints
 
 NANOSECONDS = 1_000_000_000
 FARTHEST = 1e8
@@ -115,7 +117,7 @@ class Percept:
     """What perception says of one frame: a unit descriptor and, with a trained pose head, a pose.
 
     `motion` is the frame's, passed on; the paper's method makes no use of it. `shift` is how far the picture moved to
-    the right since the last image, in widths; None where nobody could tell.
+    the right since the last image, in widths; None where nobody could tell. `keypoints` are found when asked for.
     """
 
     stamp: int
@@ -125,6 +127,7 @@ class Percept:
     fault: Fault | None = None
     motion: Odometry | None = None
     shift: float | None = None
+    keypoints: LazyKeypoints | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,18 +169,19 @@ class Comparison:
     """How a frame compares with every reference of M₀, in the order of its rows.
 
     `similarity` is the cosine in deviations from what references of this map usually reach in this frame, `place` what
-    the classifier says of the reference's place, trusted as far as the frame's condition was learned.
+    the classifier says of the reference's place, trusted as far as the frame's condition was learned. `cosine` is not
+    in deviations; `local` says how far local matches exceed those of wrong references, NaN where none were looked for.
     """
 
     similarity: Float[np.ndarray, " refs"]
     place: Float[np.ndarray, " refs"]
     cosine: Float[np.ndarray, " refs"] | None = None
-    """As it is, if it is known."""
+    local: Float[np.ndarray, " refs"] | None = None
 
     def take(self, rows: Int[np.ndarray, " some"]) -> "Comparison":
         """Of some references, in another order."""
-        cosine = None if self.cosine is None else self.cosine[rows]
-        return Comparison(self.similarity[rows], self.place[rows], cosine)
+        cosine, local = (None if each is None else each[rows] for each in (self.cosine, self.local))
+        return Comparison(self.similarity[rows], self.place[rows], cosine, local)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +196,8 @@ class Recognition:
     leverage: float | None = None
     constrained: bool = False
     comparison: Comparison | None = None
+    view: Float[np.ndarray, " dim"] | None = None
+    """The descriptor under the map's condition: what places were scored for, and what is learned of the frame."""
 
     @property
     def first(self) -> Candidate | None:
@@ -248,6 +254,8 @@ class RouteBelief:
     p_off_map: float
     rows: Int[np.ndarray, " likely"]
     masses: Float[np.ndarray, " likely"]
+    new_view: bool = False
+    """Whether the frame shows something else than the last one that counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,10 @@ def test_kept_rows_are_of_reporting_worlds_in_odd_styles(study):
 
 
 def test_nothing_of_the_choosing_worlds_is_kept():
-    assert {path.name for path in ROWS.iterdir()} == {"styles", "sabotage"}
+    assert {path.name for path in ROWS.iterdir()} == {"styles", "sabotage", "places"}
+    kept = {path.stem for path in (ROWS / "places").glob("*/*.json")}
+    assert kept
+    assert not {name for name in kept for ground in CHOOSING if name.startswith(ground.name)}
 
 
 def test_the_plain_style_is_calibrated_on_its_choosing_seeds_and_reported_on_others():

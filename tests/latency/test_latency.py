@@ -148,8 +148,8 @@ def test_the_stages_one_by_one_come_to_what_the_whole_cycle_does(work):
 
 def test_localization_does_not_learn_and_the_cycle_does(work):
     still, learning = time_localization(work, Stopwatch()), time_cycle(work, Stopwatch())
-    percept = still[-1].percept
-    assert still[-1].recognition.leverage == work.environment.classifier().predict(percept.descriptor).leverage
+    view = still[-1].recognition.view
+    assert still[-1].recognition.leverage == work.environment.classifier().predict(view).leverage
     assert learning[-1].recognition.leverage < still[-1].recognition.leverage
 
 

@@ -1,10 +1,13 @@
 """The search against a plain reimplementation that looks at every reference, one by one."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tmapr.keypoints import Keypoints
+from tmapr.retrieval.keypoints import ReferenceKeypoints
 from tmapr.retrieval.memory import remember
 from tmapr.retrieval.search import Retrieval
 from tmapr.types import PlaceScores
@@ -303,3 +306,57 @@ def test_more_candidates_than_are_judged_may_be_asked_for(memory, queries, score
             each.reference for each in many.candidates[: retrieval.candidates]
         ]
         assert many.first.reference == few.first.reference
+
+
+def see_points(rng, count=60):
+    looks = unit(rng.normal(size=(count, 64)).astype(np.float32)).astype(np.float32)
+    return Keypoints.quantise(rng.uniform(0, 1, (count, 2)).astype(np.float32), looks)
+
+
+def map_with_keypoints(looks, points):
+    """As `memory`, with other looks."""
+    line = np.stack([2.0 * np.arange(REFS), np.zeros(REFS)], axis=1)
+    numbers = np.arange(REFS)
+    made = remember(looks, line, numbers // 7, numbers, frames=numbers, probes=PROBES)
+    return replace(made, keypoints=ReferenceKeypoints([lambda each=each: each for each in points]))
+
+
+def test_among_places_that_look_alike_local_matches_decide(memory, rng):
+    """Frames 20 and 60 have one descriptor: only their keypoints tell them apart."""
+    looks = np.array(memory.descriptors, dtype=float)
+    looks[60] = looks[20]
+    points = [see_points(rng) for _ in range(REFS)]
+    twins = map_with_keypoints(looks, points)
+    search = Retrieval(mode="global", probes=PROBES).search
+    for right in (20, 60):
+        asked = []
+
+        def look(seen=points[right], asked=asked):
+            asked.append(1)
+            return seen
+
+        found = search(twins, looks[20], None, ALONE, compare=True, keypoints=look)
+        assert found.first.reference == right
+        assert asked == [1]
+        local = found.comparison.local
+        assert np.nanargmax(local) == right
+        assert (~np.isnan(local)).sum() == 10
+        assert np.nanmin(local) >= 0
+
+
+def refuse():
+    raise AssertionError("there was no need to look")
+
+
+def test_without_doubt_nobody_looks_for_keypoints(memory, rng):
+    looks = unit(np.eye(DIM)[0] + 0.05 * rng.normal(size=(REFS, DIM)))
+    looks[30] = np.eye(DIM)[1]
+    points = [see_points(rng) for _ in range(REFS)]
+    search = Retrieval(mode="global", probes=PROBES).search
+    found = search(map_with_keypoints(looks, points), looks[30], None, ALONE, compare=True, keypoints=refuse)
+    assert found.first.reference == 30
+    assert found.comparison.local is None
+    doubtful, view = map_with_keypoints(memory.descriptors, points), unit(memory.descriptors.mean(axis=0).astype(float))
+    with pytest.raises(AssertionError, match="no need"):
+        search(doubtful, view, None, ALONE, compare=True, keypoints=refuse)
+    assert search(doubtful, view, None, ALONE, keypoints=refuse).first, "the paper's method does not verify"

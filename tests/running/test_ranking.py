@@ -60,13 +60,13 @@ def test_the_first_n_count_and_not_the_next(world):
         truth=recording.truth,
     )
     everywhere = np.ones(recording.known.sum(), dtype=bool)
-    assert recall_at(sixth, usable, everywhere) == {"1": 0.0, "5": 0.0, "10": 1.0}
+    assert recall_at(lambda: sixth, usable, everywhere) == {"1": 0.0, "5": 0.0, "10": 1.0}
 
 
 def test_a_search_that_finds_nothing_misses_every_opportunity(world):
     recording, _ = world
     everywhere = np.ones(recording.known.sum(), dtype=bool)
-    assert recall_at(lambda _: np.zeros((0, 2)), recording, everywhere) == dict.fromkeys(["1", "5", "10"], 0.0)
+    assert recall_at(lambda: lambda _: np.zeros((0, 2)), recording, everywhere) == dict.fromkeys(["1", "5", "10"], 0.0)
 
 
 def test_without_an_opportunity_there_is_no_recall(world):
@@ -80,4 +80,4 @@ def test_fewer_than_ten_references_are_all_ranked(world, rng):
     memory = remember(looks, rng.normal(size=(3, 2)), np.zeros(3, int), np.arange(3), frames=np.arange(3), probes=8)
     percept = recording.percepts[0]
     expected = memory.positions[np.argsort(-(memory.descriptors @ percept.descriptor))]
-    np.testing.assert_array_equal(rank_by_similarity(memory)(percept), expected)
+    np.testing.assert_array_equal(rank_by_similarity(memory)()(percept), expected)

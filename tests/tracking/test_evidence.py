@@ -1,13 +1,16 @@
 """What a frame says of every reference: a softmax whose mean over the route is one, and weights that labels sharpen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.spatial import cKDTree
 from scipy.special import log_softmax, logsumexp
 
-from tmapr.tracking.evidence import _FLOOR, _PLACE, _SIMILARITY, _USUAL, Scale, weigh
+from tmapr.tracking.evidence import _FLOOR, _PLACE, _SIMILARITY, _USUAL, Scale, add_up, spread_matches, weigh
 from tmapr.types import Comparison
 
 REFERENCES = 60
@@ -118,3 +121,18 @@ def test_of_a_large_map_a_sample_and_the_right_references_are_enough(rng):
     whole = np.array([[softmax_evidence(frame, share, a, b)[1234] for b in _PLACE] for a in _SIMILARITY])
     # A quarter of the references is looked at, and among them the right one always.
     assert np.abs(scale.likelihoods - whole)[:5].max() < np.log(4.0) + 0.2
+
+
+def test_matches_with_a_reference_speak_for_its_neighbours_as_plain_loops_say(rng):
+    positions, reach = rng.uniform(0, 60, (REFERENCES, 2)), 10.0
+    local = np.where(rng.uniform(size=REFERENCES) < 0.2, rng.uniform(0, 3, REFERENCES), np.nan)
+    frame = replace(compared(rng), local=local)
+    spread = spread_matches(frame, positions, cKDTree(positions), reach)
+    for row in range(REFERENCES):
+        away = np.hypot(*(positions - positions[row]).T)
+        heard = [local[other] * max(1 - away[other] / reach, 0) for other in np.flatnonzero(~np.isnan(local))]
+        expected = max([0.0, *heard]) if np.isnan(local[row]) else local[row]
+        assert spread.local[row] == pytest.approx(expected)
+    np.testing.assert_allclose(add_up(spread, (2.0, 3.0)), 2.0 * (frame.similarity + spread.local) + 3.0 * frame.place)
+    plain = compared(rng)
+    assert spread_matches(plain, positions, cKDTree(positions), reach) is plain

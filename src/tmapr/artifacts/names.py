@@ -1,8 +1,8 @@
 """Names of sequences as names of files, one to one.
 
-`/` becomes `__`. A name that has `__`, or `_` beside a `/`, would be taken for another: it begins with `___`, and its
-own underscores and percent signs are written as in a URL. No other name gives three underscores in a row, but for an
-even number of more. Slashes at both ends do not count.
+`/` becomes `__`. A name that has `__`, or `_` beside a `/`, or ends as files of keypoints do would be taken for another
+one: it begins with `___`, and its own underscores and percent signs are written as in a URL. No other name gives three
+underscores in a row, but for an even number of more. Slashes at both ends do not count.
 """
 
 import re
@@ -14,7 +14,7 @@ from tmapr.exceptions import InputError
 LONGEST = 200
 """Bytes: a file name may have 255, and some of them go to suffixes and to temporary names."""
 
-_AMBIGUOUS = re.compile(r"__|_/|/_|^\.\.?$")
+_AMBIGUOUS = re.compile(r"__|_/|/_|^\.\.?$|\.keypoints$")
 _ESCAPED = "___"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 

@@ -16,7 +16,7 @@ HEAD = "head.safetensors"
 SO_FAR = ".so-far"
 """How the names of percepts end that are not all encoded yet."""
 
-RESULTS = ("experiment.toml", "map.npz", "state.npz", "provenance.json", "errors.json")
+RESULTS = ("experiment.toml", "map.npz", "keypoints.npz", "state.npz", "provenance.json", "errors.json")
 """What belongs together, with what is in estimates/ and percepts/."""
 
 
@@ -125,6 +125,10 @@ class RunFolder:
     def percepts(self, sequence: str) -> Path:
         """A sequence's percept cache."""
         return self.percepts_folder / f"{file_name(sequence)}.npz"
+
+    def keypoints(self, sequence: str) -> Path:
+        """A sequence's keypoints, beside its percepts."""
+        return self.percepts_folder / f"{file_name(sequence)}.keypoints.npz"
 
     def estimates(self, sequence: str) -> Path:
         """A sequence's estimates as a table."""

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from tmapr.artifacts.documents.latency import StageLatency
 from tmapr.latency.workload import Workload, revisit
 from tmapr.places.classifier import Classifier
+from tmapr.retrieval.condition import Condition
 from tmapr.track import make_tracker
 from tmapr.types import Estimate
 
@@ -78,28 +79,33 @@ def time_stages(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
     """Every frame through all stages and an update, each stage on its own; the estimates are those of `time_cycle`."""
     retrieval, memory, classifier = work.system.retrieval, work.environment.memory, work.environment.classifier()
     tracker = make_tracker(work.system.tracking, work.system.fusion, memory)
-    perceive, estimates = work.stream(), []
+    perceive, estimates, condition = work.stream(), [], Condition()
+    compare = work.system.tracking.method == "route"
     for frame in work.frames:
         with watch.timing("prepare"):
             work.image.prepare(frame.image(), work.size, "area")
         with watch.timing("encode"):
             percept = perceive(frame)
+        shared = condition.recall(percept.stamp) if compare and retrieval.centred else None
+        view = shared.exchange(percept.descriptor, memory.mean) if shared else percept.descriptor
         scores = None
         if retrieval.mode == "places":
             with watch.timing("places"):
-                scores = classifier.predict(percept.descriptor)
+                scores = classifier.predict(view)
         with watch.timing("search"):
             recognition = retrieval.search(
                 memory,
                 percept.descriptor,
                 scores,
                 classifier.neighbourhood,
-                compare=work.system.tracking.method == "route",
+                compare=compare,
+                shared=shared,
             )
         with watch.timing("gates_filter"):
             estimate = tracker.advance(percept, recognition)
         with watch.timing("update"):
-            classifier.learn(percept.descriptor, estimate.position)
+            classifier.learn(view, estimate.position)
+        condition.follow(estimate)
         estimates.append(estimate)
     return tuple(estimates)
 
@@ -120,7 +126,7 @@ def time_cycle(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
     for frame in work.frames:
         with watch.timing("cycle"):
             estimate = localizer.step(frame)
-            localizer.learn(estimate.percept, estimate.position, scored=False)
+            localizer.learn(estimate, estimate.position, scored=False)
         estimates.append(estimate)
     return tuple(estimates)
 

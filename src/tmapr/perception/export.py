@@ -27,18 +27,22 @@ def export(network: Network, card: Card, path: Path, *, int8: bool = False) -> N
         raise InputError("writing ONNX needs two more packages; run: pip install 'tmapr[export]'")
     if int8 and not isinstance(card.encoder, Vit):
         raise InputError("int8 is for ViT encoders, this one is a convolution; export without it")
-    with _silence():
+    with silence_exporter():
         model = _trace(network.cpu(), card)
         if int8:
             model = _quantize(model)
-    # The exporter notes on every node where in which program it came from; that is nobody's business.
+    describe_model(model, card)
+    with replacing(path) as stream:
+        stream.write(model.SerializeToString(deterministic=True))
+
+
+def describe_model(model: Any, card: Card) -> None:
+    """Put the card into a model's metadata, and nothing else: the exporter notes where in which program nodes were."""
     for described in (*model.graph.node, *model.graph.initializer, *model.graph.value_info):
         described.ClearField("metadata_props")
         described.ClearField("doc_string")
     entry = model.metadata_props.add()
     entry.key, entry.value = METADATA, card.model_dump_json(exclude_none=True)
-    with replacing(path) as stream:
-        stream.write(model.SerializeToString(deterministic=True))
 
 
 def measure_agreement(network: Network, path: Path) -> float:
@@ -93,7 +97,7 @@ def _in_blocks(node: Any) -> bool:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def silence_exporter() -> Iterator[None]:
     """Exporter and quantizer lament packages that nobody needs and advise steps that were taken."""
     with catch_warnings(action="ignore"):
         logging.disable(logging.WARNING)

@@ -30,6 +30,18 @@ class OnnxEngine:
 
 def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
     """Open a file that `tmapr export` made; another one is refused, since nothing would say how to feed it."""
+    session = open_session(path, device)
+    described = session.get_modelmeta().custom_metadata_map.get(METADATA)
+    if described is None:
+        raise InputError(f"{path}: was not made by `tmapr export`, so nothing says how to prepare its images")
+    try:
+        return Card.model_validate_json(described), OnnxEngine(session)
+    except ValidationError as error:
+        raise InputError(f"{path}: its card is unknown to this version ({error.errors()[0]['msg']})") from None
+
+
+def open_session(path: Path, device: str = "auto") -> Any:
+    """Whatever ONNX Runtime can run."""
     import onnxruntime
 
     require_file(path, WEIGHTS_BYTES)
@@ -38,16 +50,9 @@ def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
     # Threads that spin between frames take a core from the rest of the robot.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        session = onnxruntime.InferenceSession(read_bytes(path, WEIGHTS_BYTES), options, providers=providers)
+        return onnxruntime.InferenceSession(read_bytes(path, WEIGHTS_BYTES), options, providers=providers)
     except Exception as error:
         raise InputError(f"{path}: ONNX Runtime cannot open it ({_first_line(error)}); export it again") from None
-    described = session.get_modelmeta().custom_metadata_map.get(METADATA)
-    if described is None:
-        raise InputError(f"{path}: was not made by `tmapr export`, so nothing says how to prepare its images")
-    try:
-        return Card.model_validate_json(described), OnnxEngine(session)
-    except ValidationError as error:
-        raise InputError(f"{path}: its card is unknown to this version ({error.errors()[0]['msg']})") from None
 
 
 def _choose_providers(device: str) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tmapr.config import Settings, differences
 from tmapr.exceptions import InputError
 from tmapr.perception.card import STATISTICS, Card, Descriptor, Size, Vit
+from tmapr.perception.keypoints import KeypointFinder
 from tmapr.perception.onnx import SHIPPED, load_onnx
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN, Perception
@@ -32,7 +33,8 @@ def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
     from tmapr.perception.network import TorchEngine, assemble, choose_device
 
     network, card = assemble(settings)
-    return Perceiver(card, settings.image, TorchEngine(network, choose_device(device)))
+    engine = TorchEngine(network, choose_device(device))
+    return Perceiver(card, settings.image, engine, find_keypoints=KeypointFinder())
 
 
 class _BuiltIn(Settings):
@@ -64,4 +66,4 @@ def _open_onnx(path: Path, settings: Perception, device: str) -> Perceiver:
     changed = differences(_BuiltIn.of(card, settings).model_dump(mode="json"), asked, "perception")
     if changed or settings.head or settings.apr:
         raise InputError(f"{path}: has {changed[0] if changed else 'its heads'} built in; run `tmapr export` again")
-    return Perceiver(card, settings.image, engine)
+    return Perceiver(card, settings.image, engine, find_keypoints=KeypointFinder())

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Shaped, UInt8
 
 from tmapr.exceptions import InputError
+from tmapr.keypoints import Keypoints, Once
 from tmapr.perception.card import Card
 from tmapr.perception.gyroscope import Gyroscope
 from tmapr.perception.image import Image
@@ -35,11 +36,16 @@ Inspect = Callable[[Shaped[np.ndarray, "height width"]], Fault | None]
 """Looks at each image in turn, before it is prepared, and says if it cannot be used."""
 
 
+FindKeypoints = Callable[[Shaped[np.ndarray, "height width"], Image], Keypoints]
+"""Of an image that is prepared as the settings say."""
+
+
 class Prepared(NamedTuple):
-    """What a network is given of a frame, or why it is not; how far the picture moved since the last image."""
+    """What a network is given of a frame, or why it is not; how far the picture moved; how to find its keypoints."""
 
     picture: GrayPicture | Fault
     shift: float | None = None
+    keypoints: Once | None = None
 
 
 Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
@@ -55,6 +61,7 @@ class Perceiver:
         engine: Engine,
         inspect: Inspect | None = None,
         gyroscope: Gyroscope | None = None,
+        find_keypoints: FindKeypoints | None = None,
     ) -> None:
         if card.input is None or card.dimension is None:
             raise ValueError("a perceiver's card says how large its pictures and its descriptors are")
@@ -65,11 +72,12 @@ class Perceiver:
         self._engine = engine
         self._inspect = inspect
         self._gyroscope = gyroscope
+        self._find_keypoints = find_keypoints
         self._normaliser = Normaliser(card.apr.center, card.apr.scale) if card.apr else None
 
     def with_inspection(self, inspect: Inspect) -> "Perceiver":
         """The same network for one stream of frames, each inspected first and compared with the one before."""
-        return Perceiver(self.card, self._image, self._engine, inspect, Gyroscope())
+        return Perceiver(self.card, self._image, self._engine, inspect, Gyroscope(), self._find_keypoints)
 
     def with_full_batches(self, size: int = BATCH) -> "Perceiver":
         """The same network, given as many pictures in every pass of a stream.
@@ -78,7 +86,7 @@ class Perceiver:
         through with it. Given equal batches they do not, and a frame encoded again alone is what it was.
         """
         filled = partial(_fill_batch, self._engine, size)
-        return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope)
+        return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, self._find_keypoints)
 
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
@@ -116,16 +124,19 @@ class Perceiver:
         except InputError:  # a damaged file is one frame's misfortune; counts of a wrong kind are everybody's
             return Prepared(Fault.INVALID)
         fault, shift = self.look(counts)
-        return Prepared(fault or self._image.prepare(counts, self._size, "area"), shift)
+        picture = fault or self._image.prepare(counts, self._size, "area")
+        # Counts are kept until somebody asks: the second picture is made then or never.
+        find = self._find_keypoints
+        return Prepared(picture, shift, Once(partial(find, counts, self._image)) if find else None)
 
     def _perceive(self, frames: Sequence[Frame], prepared: Sequence[Prepared]) -> list[Percept]:
-        pictures = [picture for picture, _ in prepared if not isinstance(picture, Fault)]
+        pictures = [picture for picture, *_ in prepared if not isinstance(picture, Fault)]
         seen = iter(self._unpack(self._engine(np.stack(pictures)), len(pictures))) if pictures else iter(())
         return [
             Percept(frame.stamp, np.zeros(self.dimension), fault=picture, motion=frame.motion)
             if isinstance(picture, Fault)
-            else Percept(frame.stamp, *next(seen), motion=frame.motion, shift=shift)
-            for frame, (picture, shift) in zip(frames, prepared, strict=True)
+            else Percept(frame.stamp, *next(seen), motion=frame.motion, shift=shift, keypoints=keypoints)
+            for frame, (picture, shift, keypoints) in zip(frames, prepared, strict=True)
         ]
 
     def _unpack(self, outputs: Outputs, count: int) -> list[tuple[np.ndarray, np.ndarray | None, float | None]]:

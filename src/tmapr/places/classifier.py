@@ -136,6 +136,28 @@ class Classifier:
                 self._mixtures.learn(self._reduce(descriptor), place)
             return self._ledger.enter(rows, weights, place, self.grid.cell_at(position))
 
+    def adopt(self, lesson: Lesson, descriptor: Float[np.ndarray, " dim"]) -> None:
+        """Absorb what a copy of this classifier learned, with its rows, weights and name: unlearned in both as one."""
+        with self._lock:
+            place = self.grid.enter_cell(lesson.cell)
+            self._ridge.grow(len(self.grid))
+            information = self._attenuation.information if self._attenuation else 1.0
+            self._ridge.learn(lesson.rows, self._targets(len(lesson.rows), place), lesson.weights, information)
+            self._variation.learn(descriptor, place)
+            if self._mixtures:
+                self._mixtures.grow(len(self.grid))
+                self._mixtures.learn(self._reduce(descriptor), place)
+            self._ledger.adopt(lesson)
+
+    def holds(self, lesson: Lesson) -> bool:
+        """Whether a lesson is in it."""
+        with self._lock:
+            return self._ledger.holds(lesson.name)
+
+    def continue_from(self, learned: Arrays) -> "Classifier":
+        """One of the same map that knows what `arrays` of another described."""
+        return Classifier.from_arrays(self._settings, self.projection_arrays(), learned)
+
     def unlearn(self, lesson: Lesson) -> None:
         """Take a lesson back: exact for K and W. U's direction and G's Gaussians keep their summary of it."""
         self._refuse_minimax("unlearning")

@@ -86,11 +86,24 @@ class Ledger:
     ) -> Lesson:
         """Give a lesson its name and write it down."""
         after, self._last = self._last, _name_lesson(self._last, rows, weights, place, cell)
+        name = int.from_bytes(self._last, "little")
+        self._write(name)
+        return Lesson(rows, weights, place, cell, name, after)
+
+    def adopt(self, lesson: Lesson) -> None:
+        """Write a lesson down that another ledger named."""
+        self._last = _hash(self._last, lesson.name.to_bytes(_BYTES, "little"))
+        self._write(lesson.name)
+
+    def _write(self, name: int) -> None:
         if self._count == len(self._names):
             self._names = np.concatenate([self._names, np.zeros_like(self._names)])
-        self._names[self._count] = name = int.from_bytes(self._last, "little")
+        self._names[self._count] = name
         self._count += 1
-        return Lesson(rows, weights, place, cell, name, after)
+
+    def holds(self, name: int) -> bool:
+        """Whether a lesson of that name stands here."""
+        return bool((self.names == np.uint64(name)).any())
 
     def find(self, name: int) -> int:
         """Where a lesson stands; one that does not was learned elsewhere, or is unlearned already."""

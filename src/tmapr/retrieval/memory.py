@@ -15,6 +15,8 @@ from jaxtyping import Float, Float32, Int, Shaped
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
 from tmapr.reference import Reference, measure_reference
+from tmapr.retrieval.condition import Shared
+from tmapr.retrieval.keypoints import ReferenceKeypoints
 from tmapr.types import FARTHEST, LATEST, Candidate
 
 MAPPED = frozenset({"memory.descriptors"})
@@ -54,7 +56,13 @@ class Memory:
     probes: Int[np.ndarray, " probes"]
     probe_descriptors: Float32[np.ndarray, "probes dim"]
     reference: Reference
-    turn_gain: float = nan
+    turn_gain: float
+    mean: Float[np.ndarray, " dim"]
+    """Of all descriptors: what the map's views share."""
+    sharing: Float[np.ndarray, " refs"]
+    """The product of each descriptor with the mean."""
+    keypoints: ReferenceKeypoints | None = None
+    """By row; None where there are none, and matches cannot be verified. No part of what names a map."""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -65,18 +73,52 @@ class Memory:
         return np.concatenate(ranges) if ranges else np.zeros(0, dtype=np.int64)
 
     def similarities(
-        self, descriptor: Float[np.ndarray, " dim"], places: Iterable[int] | None = None
+        self,
+        descriptor: Float[np.ndarray, " dim"],
+        places: Iterable[int] | None = None,
+        shared: Shared | None = None,
     ) -> Float[np.ndarray, " rows"]:
-        """Cosine of the descriptor with every reference, or with those of some places in the order of `rows_of`."""
-        query = descriptor.astype(np.float32)
-        if places is None:
-            return (self.descriptors @ query).astype(float)
-        parts = [self.descriptors[start:stop] @ query for start, stop in self._slices(places)]
-        return np.concatenate(parts).astype(float) if parts else np.zeros(0)
+        """Cosine of the descriptor with every reference, or with those of some places in the order of `rows_of`.
 
-    def background(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " probes"]:
+        With `shared`, of what either has of its own.
+        """
+        own = shared.remove(descriptor) if shared else descriptor
+        query = own.astype(np.float32)
+        if places is None:
+            return self._relate((self.descriptors @ query).astype(float), self.sharing, own, shared)
+        slices = list(self._slices(places))
+        parts = [self.descriptors[start:stop] @ query for start, stop in slices]
+        sharing = [self.sharing[start:stop] for start, stop in slices]
+        if not parts:
+            return np.zeros(0)
+        return self._relate(np.concatenate(parts).astype(float), np.concatenate(sharing), own, shared)
+
+    def background(
+        self, descriptor: Float[np.ndarray, " dim"], shared: Shared | None = None
+    ) -> Float[np.ndarray, " probes"]:
         """Cosine with a fixed, evenly spread sample of the traverses: what a wrong reference looks like."""
-        return (self.probe_descriptors @ descriptor.astype(np.float32)).astype(float)
+        own = shared.remove(descriptor) if shared else descriptor
+        products = (self.probe_descriptors @ own.astype(np.float32)).astype(float)
+        return self._relate(products, self.sharing[self.probes], own, shared)
+
+    def _relate(
+        self,
+        products: Float[np.ndarray, " rows"],
+        sharing: Float[np.ndarray, " rows"],
+        own: Float[np.ndarray, " dim"],
+        shared: Shared | None,
+    ) -> Float[np.ndarray, " rows"]:
+        """Cosines with references less their share of the mean, from products with them as they are: M₀ stays one."""
+        if shared is None:
+            return products
+        weight = shared.weight
+        lengths = np.sqrt(1.0 - 2.0 * weight * sharing + weight**2 * float(self.mean @ self.mean))
+        related: Float[np.ndarray, " rows"] = (products - weight * float(own @ self.mean)) / lengths
+        return related / float(np.linalg.norm(own))
+
+    def measure_cosine(self, row: int, descriptor: Float[np.ndarray, " dim"]) -> float:
+        """The plain cosine with one reference."""
+        return float(self.descriptors[row] @ descriptor.astype(np.float32))
 
     def drives(self) -> list[Int[np.ndarray, " rows"]]:
         """The rows of each traverse in the order they were driven."""
@@ -151,11 +193,19 @@ class Memory:
             np.array(descriptors[chosen]),
             measure_reference(_split_drives(arrays["sequences"], order), positions, arrays["stamps"]),
             float(arrays["turn_gain"]),
+            mean := _average(descriptors),
+            (descriptors @ mean.astype(np.float32)).astype(float),
         )
-        for array in (*memory.arrays().values(), order, bounds, chosen, memory.probe_descriptors):
+        fixed = (order, bounds, chosen, memory.probe_descriptors, memory.mean, memory.sharing)
+        for array in (*memory.arrays().values(), *fixed):
             if array.flags.writeable:
                 array.flags.writeable = False
         return memory
+
+
+def _average(descriptors: Float32[np.ndarray, "refs dim"]) -> Float[np.ndarray, " dim"]:
+    """In float64; of no reference, nothing."""
+    return descriptors.mean(axis=0, dtype=float) if len(descriptors) else np.zeros(descriptors.shape[1])
 
 
 def _split_drives(

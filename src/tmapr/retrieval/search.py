@@ -7,7 +7,7 @@ terms are weighted by a trust that falls steeply with it, and below half of it t
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,11 +15,21 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
 from tmapr.config import Settings
+from tmapr.keypoints import LazyKeypoints
+from tmapr.retrieval.condition import Shared
+from tmapr.retrieval.keypoints import ReferenceKeypoints
 from tmapr.retrieval.memory import Memory
+from tmapr.retrieval.verification import measure_surplus
 from tmapr.types import Candidate, Comparison, PlaceScores, Recognition
 
 _MAD_TO_DEVIATION = 1.4826
 _HALF = 0.5
+_VERIFIED, _CONTROLS = 10, 3
+"""References whose local features are matched: the best ones, and some elsewhere, which are wrong."""
+_SHARPNESS, _BEYOND_DOUBT = 2.0, 0.99
+"""How a frame's scores are read as probabilities, and the share of one place from which on it needs no second look."""
+_ELSEWHERE = 3.0
+"""Radii of a place away from it, where nothing of it is seen."""
 
 
 class Retrieval(Settings):
@@ -37,6 +47,9 @@ class Retrieval(Settings):
     support_radius: float = Field(
         0.0, ge=0, description="radius of local support and of 'elsewhere', metres; 0: by the reference"
     )
+    centred: bool = Field(
+        True, description="compare views without what all of a drive share: its condition (route filter alone)"
+    )
     probes: int = Field(256, ge=8, description="references sampled to standardise the cosine")
 
     def trust(self, leverage: float) -> float:
@@ -51,18 +64,24 @@ class Retrieval(Settings):
         neighbourhood: Callable[[Sequence[int]], list[int]],
         count: int | None = None,
         compare: bool = False,
+        shared: Shared | None = None,
+        keypoints: LazyKeypoints | None = None,
     ) -> Recognition:
         """The best references, best first: as many as are judged, or so many; none where no reference exists.
 
-        With `compare`, also how every reference of the map compares, whatever places constrain the search.
+        With `compare`, also how every reference of the map compares, whatever places constrain the search. `shared` is
+        what the views of the drive share: without it, and without what the map's share, descriptors are compared. Where
+        places remain that look alike, `keypoints` are matched with those of the best references, which ranks them anew.
         """
         leverage = scores.leverage if scores else None
         if self.mode == "off" or not len(memory):
             return Recognition(leverage=leverage)
-        matches = self._match(memory, descriptor, scores, neighbourhood, compare)
+        matches = self._match(memory, descriptor, scores, neighbourhood, compare, shared)
+        if keypoints and compare and memory.keypoints:
+            matches = self._verify(memory, matches, memory.keypoints, keypoints)
         order = np.argsort(-matches.scores, kind="stable")
         ranks = range(min(count or self.candidates, len(order)))
-        found = tuple(self._pick(memory, matches, order, rank) for rank in ranks)
+        found = tuple(self._pick(memory, descriptor, matches, order, rank) for rank in ranks)
         return Recognition(found, leverage, matches.constrained, matches.comparison)
 
     def _match(
@@ -72,16 +91,17 @@ class Retrieval(Settings):
         scores: PlaceScores | None,
         neighbourhood: Callable[[Sequence[int]], list[int]],
         compare: bool,
+        shared: Shared | None,
     ) -> "_Matches":
-        background = memory.background(descriptor)
+        background = memory.background(descriptor, shared)
         center, deviation = _center_and_deviation(background)
         trust = self.trust(scores.leverage) if scores and self.mode == "places" else 0.0
         allowed = None
         if scores and trust >= _HALF and self.best_places:
             allowed = neighbourhood(scores.best(self.best_places))
         rows = np.arange(len(memory)) if allowed is None else memory.rows_of(allowed)
-        everywhere = memory.similarities(descriptor) if compare else None
-        cosines = memory.similarities(descriptor, allowed) if everywhere is None else everywhere[rows]
+        everywhere = memory.similarities(descriptor, shared=shared) if compare else None
+        cosines = memory.similarities(descriptor, allowed, shared) if everywhere is None else everywhere[rows]
         total = (cosines - center) / deviation
         # Probes elsewhere also contradict a constrained search, which may not have looked there.
         probed = (background - center) / deviation
@@ -93,7 +113,25 @@ class Retrieval(Settings):
         if everywhere is not None:
             places = np.zeros(len(memory)) if term is None else term[memory.places]
             comparison = Comparison((everywhere - center) / deviation, places, everywhere)
-        return _Matches(rows, cosines, total, probed, allowed is not None, comparison)
+        return _Matches(rows, total, probed, allowed is not None, comparison)
+
+    def _verify(
+        self, memory: Memory, matches: "_Matches", references: ReferenceKeypoints, find: LazyKeypoints
+    ) -> "_Matches":
+        """Match local features with the best references, unless the descriptor leaves no doubt of the place."""
+        best = matches.rows[np.argsort(-matches.scores, kind="stable")[:_VERIFIED]]
+        likely = np.exp(_SHARPNESS * (matches.scores - matches.scores.max()))
+        radius = self.support_radius or memory.reference.place
+        here = _near(memory.positions[matches.rows], memory.positions[best[0]], radius)
+        if likely[here].sum() > _BEYOND_DOUBT * likely.sum() or matches.comparison is None:
+            return matches
+        away = ~_near(memory.positions[memory.probes], memory.positions[best[0]], _ELSEWHERE * radius)
+        controls = memory.probes[away][:: max(1, int(away.sum()) // _CONTROLS)][:_CONTROLS]
+        surplus = measure_surplus(find(), *([references[row] for row in rows.tolist()] for rows in (best, controls)))
+        local = np.full(len(memory), np.nan)
+        local[best] = surplus
+        scores = matches.scores + np.nan_to_num(local[matches.rows])
+        return replace(matches, scores=scores, comparison=replace(matches.comparison, local=local))
 
     def _place_term(self, scores: PlaceScores) -> Float[np.ndarray, " classes"]:
         term = self.class_weight * _standardise(scores.scores)
@@ -102,7 +140,14 @@ class Retrieval(Settings):
             term = term + self.likelihood_weight * likelihood
         return term
 
-    def _pick(self, memory: Memory, matches: "_Matches", order: Int[np.ndarray, " rows"], rank: int) -> Candidate:
+    def _pick(
+        self,
+        memory: Memory,
+        descriptor: Float[np.ndarray, " dim"],
+        matches: "_Matches",
+        order: Int[np.ndarray, " rows"],
+        rank: int,
+    ) -> Candidate:
         at = order[rank]
         row = int(matches.rows[at])
         position = memory.positions[row]
@@ -113,7 +158,7 @@ class Retrieval(Settings):
         rival = max(elsewhere.max(initial=-np.inf), probed.max(initial=-np.inf))
         return memory.name_candidate(
             row,
-            similarity=float(matches.cosines[at]),
+            similarity=memory.measure_cosine(row, descriptor),
             score=float(matches.scores[at]),
             support=float(near.mean()),
             margin=float(matches.scores[at] - rival),
@@ -123,7 +168,6 @@ class Retrieval(Settings):
 @dataclass(frozen=True, slots=True)
 class _Matches:
     rows: Int[np.ndarray, " rows"]
-    cosines: Float[np.ndarray, " rows"]
     scores: Float[np.ndarray, " rows"]
     probed: Float[np.ndarray, " probes"]
     constrained: bool

@@ -23,6 +23,7 @@ from tmapr.experiment import Data, Experiment, is_data_there, open_data
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
+from tmapr.running.keypoints import KeypointCache, attach_keypoints
 from tmapr.running.renewal import Renewal, compare, renew_all
 from tmapr.types import CoordinateFrame, Fault, Frame, Odometry, Percept, Watch
 
@@ -53,6 +54,7 @@ class Encoding:
         self._trust: Trust = trust
         self._checked = set[str]()
         self._made: dict[str, Path] = {}
+        self._keypoints = KeypointCache(experiment, folder, watch, trust)
         self.tell = tell
 
     def recording(self, name: str) -> Recording:
@@ -63,12 +65,17 @@ class Encoding:
             believed, there = self._trust == "everything", is_data_there(data, name)
             if not path.exists() or (there and not believed):
                 self._renew(name, path)
+                self._keypoints.renew(name, self._load(name))
             absent = not there and not believed
             self._checked.add(name)
-        recording = load_recording(self._experiment, self._made.get(name, path), name)
+        recording = self._load(name)
         if absent:  # told once the percepts are known to be good for something
             self.tell(describe_absence(data, name, path))
         return recording
+
+    def _load(self, name: str) -> Recording:
+        path = self._made.get(name, self._folder.percepts(name))
+        return load_recording(self._experiment, path, name, self._keypoints.locate(name))
 
     @contextmanager
     def publishing(self, folder: RunFolder) -> Iterator[RunFolder]:
@@ -76,14 +83,16 @@ class Encoding:
         with renewing(folder) as staged:
             for name, made in self._made.items():
                 share_file(made, staged.percepts(name))
+            self._keypoints.share(staged)
             yield staged
         for made in self._made.values():
             made.unlink(missing_ok=True)
         self._made.clear()
+        self._keypoints.forget()
 
     def publish(self) -> None:
         """Nothing but the percepts that were made since."""
-        if self._made:
+        if self._made or self._keypoints:
             with self.publishing(self._folder):
                 pass
 
@@ -217,7 +226,8 @@ class _Assembly:
     def _append(self, percept: Percept, descriptor: Float32[np.ndarray, " dim"]) -> None:
         place = len(self.percepts)
         motion = Odometry.from_numbers(*self._now.motion[place].tolist())
-        self.percepts.append(replace(percept, stamp=int(self._now.stamps[place]), motion=motion))
+        # Without keypoints: until they are found, they hold on to the image.
+        self.percepts.append(replace(percept, stamp=int(self._now.stamps[place]), motion=motion, keypoints=None))
         self._descriptors.append(descriptor)
 
     def save(self, path: Path) -> None:
@@ -279,10 +289,11 @@ def describe_absence(data: Data, name: str, path: Path) -> str:
     return f"{name}: is not in {data.root}; the percepts and positions kept in {path} are used"
 
 
-def load_recording(experiment: Experiment, path: Path, name: str) -> Recording:
-    """A sequence's percepts from their cache; one that other perception settings made is refused."""
+def load_recording(experiment: Experiment, path: Path, name: str, keypoints: Path | None = None) -> Recording:
+    """A sequence's percepts, and keypoints if there are any, from their caches; what other settings made is refused."""
     if not path.exists():
         raise InputError(f"{path}: no percepts of {name!r}; write them with tmapr.artifacts.percepts.Recording.save")
     recording = Recording.load(path)
     experiment.perception.refuse_others(str(path), recording.origin)
-    return recording
+    beside = keypoints or path.with_name(f"{path.stem}.keypoints.npz")
+    return attach_keypoints(recording, beside, experiment.perception.image)

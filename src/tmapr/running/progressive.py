@@ -75,7 +75,10 @@ class RecognisedDrive:
         return self.memory.positions
 
     def replay(self, tracking: Tracking, fusion: Fusion) -> list[Estimate]:
-        """The estimates with these gates and this filter: those of a localizer, bit for bit."""
+        """The estimates with these gates and this filter: those of a localizer, bit for bit.
+
+        What the views of the drive share is what the route filter that recognised it took for views of the map.
+        """
         return self.follow(make_tracker(tracking, fusion, self.memory))
 
     def follow(self, tracker: Tracker) -> list[Estimate]:
@@ -92,6 +95,8 @@ class RecognisedDrive:
 
 
 def recognise_drive(localizer: Localizer, recording: Recording) -> RecognisedDrive:
-    """Recognise every usable frame; nothing is learned."""
-    seen = tuple(None if each.fault else localizer.recognise(each) for each in recording.percepts)
-    return RecognisedDrive(recording, seen, localizer.memory, localizer.tracker.learned())
+    """Localize every frame and keep what was recognised; nothing is learned."""
+    drive = localizer.begin_drive()
+    learned = drive.tracker.learned()
+    seen = tuple(drive.observe(each).recognition for each in recording.percepts)
+    return RecognisedDrive(recording, seen, localizer.memory, learned)

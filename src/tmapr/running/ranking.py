@@ -19,8 +19,11 @@ from tmapr.types import Percept, Watch
 
 RANKS = (1, 5, 10)
 
-Ranking = Callable[[Percept], Float[np.ndarray, "found 2"]]
-"""Gives the positions of the references that a percept looks most like, best first."""
+Rank = Callable[[Percept], Float[np.ndarray, "found 2"]]
+"""Gives the positions of the references that the next percept of a drive looks most like, best first."""
+
+Ranking = Callable[[], Rank]
+"""Begins a drive."""
 
 
 def rank_by_similarity(memory: Memory) -> Ranking:
@@ -32,7 +35,7 @@ def rank_by_similarity(memory: Memory) -> Ranking:
         best = np.argpartition(-similarities, count - 1)[:count]
         return memory.positions[best[np.argsort(-similarities[best], kind="stable")]]
 
-    return rank
+    return lambda: rank
 
 
 def rank_by_system(run: FinishedRun) -> Ranking | None:
@@ -40,13 +43,19 @@ def rank_by_system(run: FinishedRun) -> Ranking | None:
     system = run.experiment.system
     if system.retrieval.mode == "off" or run.provenance.labels != "off" or not run.folder.state.exists():
         return None
-    localizer = resume(system, run.environment, run.folder.state)
+    adapted = resume(system, run.environment, run.folder.state)
 
-    def rank(percept: Percept) -> Float[np.ndarray, "found 2"]:
-        candidates = localizer.recognise(percept, RANKS[-1]).candidates
-        return np.array([candidate.position for candidate in candidates]).reshape(-1, 2)
+    def begin() -> Rank:
+        localizer = adapted.begin_drive()
 
-    return rank
+        def rank(percept: Percept) -> Float[np.ndarray, "found 2"]:
+            candidates = localizer.recognise(percept, RANKS[-1]).candidates
+            localizer.observe(percept)  # the next frame is seen as this drive's
+            return np.array([candidate.position for candidate in candidates]).reshape(-1, 2)
+
+        return rank
+
+    return begin
 
 
 def recall_at(
@@ -55,12 +64,12 @@ def recall_at(
     """Recall@1, 5 and 10 by N; `opportunity` has a row for each frame with a true position. None without any."""
     if not opportunity.any():
         return None
-    rows = np.flatnonzero(recording.known)
-    near = np.zeros((len(rows), RANKS[-1]), dtype=bool)
-    for query in watch(range(len(rows))):
-        percept, truth = recording.percepts[rows[query]], recording.truth[rows[query]]
-        if opportunity[query] and not percept.fault:
-            positions = ranking(percept)
-            near[query, : len(positions)] = correct_candidates(positions, np.broadcast_to(truth, positions.shape))
-    hits = near[opportunity]
+    rank = ranking()
+    near = np.zeros((len(recording), RANKS[-1]), dtype=bool)
+    for row in watch(range(len(recording))):
+        percept, truth = recording.percepts[row], recording.truth[row]
+        if not percept.fault:
+            positions = rank(percept)
+            near[row, : len(positions)] = correct_candidates(positions, np.broadcast_to(truth, positions.shape))
+    hits = near[recording.known][opportunity]
     return {str(count): float(hits[:, :count].any(axis=1).mean()) for count in RANKS}

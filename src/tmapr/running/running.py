@@ -20,6 +20,7 @@ from tmapr.evaluation.alignment import PlanarTransform, fit_planar
 from tmapr.evaluation.errors import summarize_durations
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
+from tmapr.perception.settings import OWN
 from tmapr.running.encoding import Encoding
 from tmapr.running.progressive import Progress, adapt, localize
 from tmapr.system import Map, build, make_map, resume
@@ -57,6 +58,7 @@ def run_experiment(
         environment, remade = _open_map(experiment, folder, encoding, watch)
         adaptation = [_load_matching(encoding, name, environment) for name in experiment.data.adapt]
         tests = [_load_matching(encoding, name, environment) for name in experiment.data.test]
+        _tell_unverified(experiment, folder, encoding, environment, tests)
         with encoding.publishing(folder) as staged:
             if remade:
                 environment.save(staged.map)
@@ -73,10 +75,25 @@ def _open_map(experiment: Experiment, folder: RunFolder, encoding: Encoding, wat
     references = _load_references(experiment, encoding)
     changed = [each.sequence for each in references if environment.made_from.get(each.sequence) != each.marks]
     if not changed:
-        return environment, False
+        lacking = environment.memory.keypoints is None and any(percept.keypoints for percept in references[0].percepts)
+        return (environment.with_keypoints(references), True) if lacking else (environment, False)
     why = "has changed since" if environment.made_from else "an earlier version did not note"
     encoding.tell(f"{folder.map}: what it was made from, {', '.join(changed)}, {why}; mapped again")
     return make_map(experiment.system, *references, watch=watch), True
+
+
+def _tell_unverified(
+    experiment: Experiment, folder: RunFolder, encoding: Encoding, environment: Map, tests: list[Recording]
+) -> None:
+    """Say where matches cannot be verified that usually are; a program's own percepts have no images."""
+    if experiment.system.tracking.method != "route" or experiment.perception.encoder == OWN:
+        return
+    if environment.memory.keypoints is None:
+        encoding.tell(f"{folder.map}: has no keypoints beside it; matches are not verified")
+        return
+    for recording in tests:
+        if not any(percept.keypoints for percept in recording.percepts):
+            encoding.tell(f"{recording.sequence}: has no keypoints; its matches are not verified")
 
 
 def _load_references(experiment: Experiment, encoding: Encoding) -> list[Recording]:

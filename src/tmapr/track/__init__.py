@@ -35,8 +35,11 @@ class Tracker(Protocol):
     def advance(self, percept: Percept, recognition: Recognition) -> Estimate:
         """Judge what a usable frame looks like, and correct the belief with what is believed."""
 
-    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> None:
-        """Learn from a labelled frame, before it is learned, how far frames like it can be trusted."""
+    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> bool:
+        """Learn from a labelled frame, before it is learned, how far frames like it can be trusted.
+
+        Whether it shows the map, and something else than the last one that counted.
+        """
 
     def expect_head(self, error: float) -> None:
         """Take the error of the pose head's validation, metres, if none was measured yet."""

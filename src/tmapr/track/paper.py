@@ -113,8 +113,9 @@ class PaperTracker:
         status = self._fusion.status(belief, seen.position is not None, correction)
         return Estimate(belief, percept, candidate, verdict, status, recognition, nis)
 
-    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> None:
+    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> bool:  # noqa: ARG002
         """The gates learn nothing from labels."""
+        return False
 
     def expect_head(self, error: float) -> None:
         """The variance of a pose head's position is a setting here."""

@@ -209,7 +209,7 @@ class RouteTracker:
         if placing is None:
             return Estimate(belief, percept, candidate, verdict, status, recognition, nis)
         told = replace(belief, covariance=self._widen(belief, placing))
-        route = RouteBelief(placing.p_place, placing.p_off_map, placing.rows, placing.masses)
+        route = RouteBelief(placing.p_place, placing.p_off_map, placing.rows, placing.masses, placing.new_view)
         return Estimate(told, percept, candidate, verdict, status, recognition, nis, route)
 
     def _find_status(self, belief: Belief, placing: Placing | None, used: bool) -> Status:
@@ -253,16 +253,15 @@ class RouteTracker:
         best = np.argpartition(-total, min(_BEST, len(total) - 1))[:_BEST]
         return memory.name_candidate(
             row,
-            similarity=float(memory.descriptors[row] @ percept.descriptor.astype(np.float32)),
+            similarity=memory.measure_cosine(row, percept.descriptor),
             score=float(total[row]),
             support=float((~far[best]).mean()),
             margin=float(total[row] - total[far].max(initial=total.min())),
         )
 
-    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> None:
+    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> bool:
         """Learn from a labelled frame, before it is learned, how sharp evidence is."""
-        if recognition.comparison is not None:
-            self.placer.learn(percept, recognition.comparison, truth)
+        return recognition.comparison is not None and self.placer.learn(percept, recognition.comparison, truth)
 
     def expect_head(self, error: float) -> None:
         """Take the error of the pose head's validation, metres, if none was measured yet."""

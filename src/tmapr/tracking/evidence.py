@@ -8,11 +8,15 @@ similarity z and its place's term t over the route, which has a share u of the w
 The sum is what the other references reach in this very frame: no absolute similarity enters, and the mean of e over the
 route is 1. ε is what a frame that shows nothing of its place leaves to all others. a and b are learned from labelled
 drives, each frame scored before it is learned: the likelihood of the true reference on a grid of both, which adds up,
-so that the order of the frames does not matter and states merge by addition.
+so that the order of the frames does not matter and states merge by addition. Where local features were matched, what
+they have more than wrong references in the same frame is added to z.
 """
+
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.spatial import cKDTree
 
 from tmapr.types import Comparison
 
@@ -59,8 +63,24 @@ class Scale:
 def add_up(compared: Comparison, weights: tuple[float, float]) -> Float[np.ndarray, " refs"]:
     """Similarity and place of every reference, weighed."""
     similarity, place = weights
-    total: Float[np.ndarray, " refs"] = similarity * compared.similarity + place * compared.place
+    looks = compared.similarity if compared.local is None else compared.similarity + compared.local
+    total: Float[np.ndarray, " refs"] = similarity * looks + place * compared.place
     return total
+
+
+def spread_matches(
+    compared: Comparison, positions: Float[np.ndarray, "refs 2"], tree: cKDTree, reach: float
+) -> Comparison:
+    """Local matches with a reference speak for its neighbours too, which nobody looked at, the nearer the more."""
+    if compared.local is None:
+        return compared
+    seen = np.flatnonzero(~np.isnan(compared.local))
+    local = np.zeros(len(compared.local))
+    for row, near in zip(seen, tree.query_ball_point(positions[seen], reach), strict=True):
+        away = np.hypot(*(positions[near] - positions[row]).T)
+        local[near] = np.maximum(local[near], compared.local[row] * (1.0 - away / reach))
+    local[seen] = compared.local[seen]
+    return replace(compared, local=local)
 
 
 def weigh(

@@ -12,12 +12,14 @@ from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
-from tmapr.tracking.evidence import Scale, add_up, weigh
+from tmapr.tracking.between import lay_between
+from tmapr.tracking.evidence import Scale, add_up, spread_matches, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.level import Levels
 from tmapr.tracking.reckoning import Reckoning, Turned
 from tmapr.tracking.route import Route
+from tmapr.tracking.smoothing import View, keep_view
 from tmapr.tracking.speeds import FAR_VIEW, PRUNED, Step
 from tmapr.types import FARTHEST, LATEST, NANOSECONDS, Comparison, Odometry, Percept
 
@@ -30,8 +32,6 @@ _DOUBTED = 0.5
 _FASTER = 1.5
 """Of the mapped speed: what may have been driven unseen."""
 _ROUNDING = 1e-6
-_SHARPER = 3.0
-"""By which a frame is read more sharply for its position than for its place, where errors of neighbours add up."""
 
 
 LAYOUT = {
@@ -109,6 +109,7 @@ class Placer:
     def __init__(self, route: Route, radius: float) -> None:
         self.route, self.radius = route, radius
         self.filter = RouteFilter(route)
+        self._between = lay_between(route, radius)
         self.scale = Scale()
         self.head = HeadTrust(float(np.hypot(*route.positions.std(axis=0))) * 2.0)
         self._usual = float(np.median(route.lengths))
@@ -127,16 +128,23 @@ class Placer:
         self.levels = Levels(2)
         self.reckoning = Reckoning(self.radius)
         self._turned = Turned()
+        self.view: View | None = None
+        """What is believed of the frame just observed, if it was a new view."""
 
     def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
         """Take in a usable frame."""
-        ordered = compared.take(self.route.rows)
+        ordered = self._order(compared)
         change = np.inf if self._key is None else (1.0 - float(self._key @ percept.descriptor)) / self.route.view
         share = min(max(change - self._seen, 0.0), 1.0)
         self._seen = max(self._seen, min(change, 1.0))
+        self.view = None
         if change >= 1.0:
             self._take_view(percept, ordered, head, float(change))
         return self._describe(ordered, share, change >= 1.0)
+
+    def _order(self, compared: Comparison) -> Comparison:
+        """As the route was driven."""
+        return spread_matches(compared.take(self.route.rows), self.route.positions, self.route.tree, self.radius)
 
     def note_motion(self, motion: Odometry | None, seconds: float) -> None:
         """Add the way since the last frame, if anything measured it."""
@@ -162,12 +170,14 @@ class Placer:
         filter_.update(evidence, arriving)
         self._peak, self._p_place = filter_.find_peak(self.radius)
         self._weigh_level(ordered, new)
-        self._reckon(float(change), seconds)
+        driven = filter_.metres_a_view * min(change, FAR_VIEW) if self._metres is None or first else abs(self._metres)
+        doubted = self._reckon(float(change), seconds)
+        self.view = keep_view(filter_.where, driven, _DOUBTED if doubted else 1.0)
         # A copy: a program may fill its array with the next frame.
         self._key, self._stamp, self._seen, self._metres = percept.descriptor.copy(), percept.stamp, 0.0, 0.0
         self._turned = self._turned.begin_anew()
 
-    def _reckon(self, change: float, seconds: float) -> None:
+    def _reckon(self, change: float, seconds: float) -> bool:
         """Hold a certain place against way and turns: one that they contradict is doubted."""
         route = self.route
         self.reckoning.advance(self._turned, self.filter.metres_a_view * min(change, FAR_VIEW), self._metres)
@@ -175,13 +185,14 @@ class Placer:
             # Two views that have nothing in common do not tell how far it was.
             self.reckoning.lose_sight(_FASTER * route.speed * seconds)
         if self._p_place < _SURE:
-            return
+            return False
         spot = route.positions[self._peak]
         near = route.headings[route.tree.query_ball_point(spot, self.radius)]
         if self.reckoning.doubts(spot, near):
             self._p_place = _DOUBTED
-        else:
-            self.reckoning.settle(spot, float(route.headings[self._peak]))
+            return True
+        self.reckoning.settle(spot, float(route.headings[self._peak]))
+        return False
 
     def _weigh_level(self, ordered: Comparison, new: float) -> None:
         """Hold the match at the believed place against the drive's own matches, and against the best one elsewhere."""
@@ -204,12 +215,7 @@ class Placer:
         near = np.array(self.route.tree.query_ball_point(self.route.positions[self._peak], self.radius))
         where = self.filter.where
         near = near[where[near] >= _POSSIBLE * where[near].max()]
-        total = _SHARPER * add_up(ordered.take(near), self.scale.weights)
-        likely = np.exp(total - total.max()) * self.filter.share[near]
-        likely /= likely.sum()
-        spots = self.route.positions[near]
-        middle = likely @ spots
-        off = spots - middle
+        reading = self._between.read(near, ordered, self.scale.weights)
         some = np.flatnonzero(where > 1e-3)
         return Placing(
             p_place=self._p_place,
@@ -217,24 +223,25 @@ class Placer:
             peak=int(self.route.rows[self._peak]),
             rows=self.route.rows[some],
             masses=where[some],
-            position=middle,
-            covariance=(off * likely[:, None]).T @ off + np.eye(2) * self.route.spacing**2 / 12.0,
+            position=reading.position,
+            covariance=reading.covariance,
             share=share,
             new_view=new_view,
             view_metres=float(np.median(self.route.lengths[near])),
             near=self.route.rows[near],
         )
 
-    def learn(self, percept: Percept, compared: Comparison, truth: Float[np.ndarray, "2"]) -> None:
-        """Score a labelled frame before it is learned: it says how sharp evidence is."""
+    def learn(self, percept: Percept, compared: Comparison, truth: Float[np.ndarray, "2"]) -> bool:
+        """Score a labelled frame before it is learned: it says how sharp evidence is. Whether it is a new view."""
         distance, _ = self.route.tree.query(truth)
         seen = self._labelled is not None and 1.0 - float(self._labelled @ percept.descriptor) < self.route.view
         if distance > self.radius or seen:
-            return
+            return False
         right: Bool[np.ndarray, " refs"] = np.zeros(len(self.route), dtype=bool)
         right[self.route.tree.query_ball_point(truth, distance + self.route.spacing / 2)] = True
-        self.scale.learn(compared.take(self.route.rows), self.filter.share, right)
+        self.scale.learn(self._order(compared), self.filter.share, right)
         self._labelled = percept.descriptor.copy()
+        return True
 
     def learned(self) -> dict[str, np.ndarray]:
         """What stays when a drive ends."""

@@ -44,6 +44,8 @@ class Route:
     spacing: float
     headings: Float[np.ndarray, " refs"]
     """Which way the camera looked, in radians; NaN where nobody knows."""
+    likeness: Float[np.ndarray, " refs"]
+    """Of the view there and of the next along the traverse: 1 where they are the same, 0 where they are unrelated."""
     links: Int[np.ndarray, "links 2"]
     """Ordered pairs of references at one spot that are not neighbours along the way: crossings, other traverses."""
     tree: cKDTree
@@ -87,7 +89,8 @@ def lay_route(
         _cut(positions[drive], moved, spacing, bool(loop))
         for drive, moved, loop in zip(drives, steps, closed, strict=True)
     ]
-    view = _NEW_VIEW * _measure_unrelated(descriptors)
+    unrelated = _measure_unrelated(descriptors)
+    view = _NEW_VIEW * unrelated
     along = [np.concatenate([[0.0], np.cumsum(moved)]) for moved in steps]
     lengths = [
         _measure_lengths(descriptors, drive, way, float(cut[-1] - cut[0]) if loop else None, view, spacing)
@@ -105,6 +108,7 @@ def lay_route(
         speed=reference.speed,
         spacing=spacing,
         headings=np.full(len(rows), np.nan) if headings is None else headings[rows],
+        likeness=np.concatenate([_compare_neighbours(descriptors[drive], unrelated) for drive in drives]),
         links=np.zeros((0, 2), dtype=np.int64),
         tree=cKDTree(positions[rows]),
     )
@@ -137,6 +141,12 @@ def _measure_unrelated(descriptors: Float[np.ndarray, "refs dim"]) -> float:
     pairs = rng.integers(0, len(descriptors), (2, min(_PAIRS, 4 * len(descriptors))))
     change = 1.0 - np.einsum("nd,nd->n", descriptors[pairs[0]], descriptors[pairs[1]])
     return max(float(np.median(change)), 1e-6)
+
+
+def _compare_neighbours(own: Float[np.ndarray, "rows dim"], unrelated: float) -> Float[np.ndarray, " rows"]:
+    """How alike each view and the next are; the last is compared with the first, should the traverse close."""
+    change = 1.0 - np.einsum("nd,nd->n", own, np.roll(own, -1, axis=0))
+    return np.clip(1.0 - change / unrelated, 0.0, 1.0)
 
 
 def _measure_lengths(

@@ -46,6 +46,12 @@ class MapNotes(Document):
     made_from: dict[str, RecordingMarks] = Field(default_factory=dict)
 
 
+class KeypointNotes(Document):
+    """Of keypoints: the map that they belong to, if they are of one."""
+
+    map: str = ""
+
+
 class StateNotes(Document):
     """Of a state, and of beliefs."""
 

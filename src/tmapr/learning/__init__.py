@@ -1,0 +1,5 @@
+"""Learning from one's own estimates: only what the smoothed past is sure of, in balance, and only if it helps."""
+
+from tmapr.learning.student import LAYOUT, Student
+
+__all__ = ["LAYOUT", "Student"]

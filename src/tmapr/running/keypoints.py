@@ -1,0 +1,123 @@
+"""The keypoints of an experiment's sequences, beside their percepts.
+
+Keypoints of a frame follow from its image alone, and from how it is prepared. So a kept row stands for every frame with
+that image, and a file is of a recording as it is now if it has the recording's images, row by row.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+
+from tmapr.artifacts.keypoints import KeypointTable, save_keypoints
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.results import share_file
+from tmapr.artifacts.run import SO_FAR, RunFolder, file_digest
+from tmapr.artifacts.sources import Trust
+from tmapr.config import settings_digest
+from tmapr.exceptions import InputError
+from tmapr.experiment import Experiment, open_data
+from tmapr.keypoints import NOTHING, Keypoints
+from tmapr.perception.image import Image
+from tmapr.perception.keypoints import SHIPPED, KeypointFinder
+from tmapr.types import Frame, Watch
+
+
+class KeypointCache:
+    """Finds keypoints where they are missing or of other images, in files of their own until they are published.
+
+    Only for a method that verifies matches: no other pays for them.
+    """
+
+    def __init__(self, experiment: Experiment, folder: RunFolder, watch: Watch, trust: Trust) -> None:
+        self._experiment = experiment
+        self._image = experiment.perception.image
+        self._believing = trust != "nothing"
+        self._folder = folder
+        self._watch = watch
+        self._find = KeypointFinder()
+        self._made: dict[str, Path] = {}
+
+    def locate(self, name: str) -> Path:
+        """Where the keypoints of a sequence lie now, if there are any."""
+        return self._made.get(name, self._folder.keypoints(name))
+
+    def renew(self, name: str, recording: Recording) -> None:
+        """Bring the keypoints of a recording up to date with its images, which are as its percepts say."""
+        if self._experiment.system.tracking.method != "route" or recording.sources is None:
+            return
+        if self._believing and all(percept.keypoints or percept.fault for percept in recording.percepts):
+            return
+        path, maker, wanted = self._folder.keypoints(name), name_maker(self._image), recording.sources.contents
+        left = path.with_name(f".{path.name}{SO_FAR}")
+        kept = {**_index_rows(left, maker), **_index_rows(path, maker)} if self._believing else {}
+        missing = sum(content not in kept for content in wanted)
+        rows, steps = list[Keypoints](), iter(self._watch(range(missing)))
+        for frame, content in zip(open_data(self._experiment.data, name), wanted, strict=True):
+            if content not in kept:
+                next(steps, None)
+            rows.append(kept[content]() if content in kept else self._find_in(frame))
+        next(steps, None)  # lets the bar end
+        save_keypoints(left, rows, wanted, maker, "")
+        self._made[name] = left
+
+    def share(self, staged: RunFolder) -> None:
+        """Put what was made since into results that are being written."""
+        for name, made in self._made.items():
+            share_file(made, staged.keypoints(name))
+
+    def forget(self) -> None:
+        """All of it is published."""
+        for made in self._made.values():
+            made.unlink(missing_ok=True)
+        self._made.clear()
+
+    def __bool__(self) -> bool:
+        """Whether there is something to publish."""
+        return bool(self._made)
+
+    def _find_in(self, frame: Frame) -> Keypoints:
+        try:
+            return self._find(frame.image(), self._image)
+        except InputError:  # as for percepts: a damaged file is one frame's misfortune
+            return NOTHING
+
+
+def attach_keypoints(recording: Recording, path: Path, image: Image) -> Recording:
+    """The recording with keypoints from a file, read when they are asked for; without, if these are of other images."""
+    if not path.exists() or recording.sources is None:
+        return recording
+    table = KeypointTable.load(path)
+    if table.contents != recording.sources.contents or table.maker != name_maker(image):
+        return recording
+    percepts = tuple(
+        percept if percept.fault else replace(percept, keypoints=partial(table.__getitem__, row))
+        for row, percept in enumerate(recording.percepts)
+    )
+    return replace(recording, percepts=percepts)
+
+
+def name_maker(image: Image) -> str:
+    """A digest of what keypoints follow from beside the image: its preparation, and the network."""
+    return hashlib.sha256(f"{settings_digest(image)} {_digest_network()}".encode()).hexdigest()
+
+
+@cache
+def _digest_network() -> str:
+    return file_digest(SHIPPED)
+
+
+def _index_rows(path: Path, maker: str) -> dict[str, Callable[[], Keypoints]]:
+    """Kept keypoints by their image; what an interruption left may be anything."""
+    if not path.exists():
+        return {}
+    try:
+        table = KeypointTable.load(path)
+    except InputError:
+        if path.name.endswith(SO_FAR):
+            return {}
+        raise
+    if table.maker != maker:
+        return {}
+    return {content: partial(table.__getitem__, row) for row, content in enumerate(table.contents)}

@@ -1,0 +1,183 @@
+"""A drive that teaches itself: when, what, and what of it survives."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from made_up import record_percepts
+from tmapr.artifacts.arrays import digest
+from tmapr.config import changed
+from tmapr.labels import Labels
+from tmapr.places.classifier import Places, merge
+from tmapr.places.mixture import Mixture
+from tmapr.places.projection import Projection
+from tmapr.running.progressive import localize
+from tmapr.simulation.percepts import CONDITIONS, DescriptorField
+from tmapr.simulation.route import block_loop, drive
+from tmapr.system import Map, System, build, make_map, resume
+from tmapr.tracking.smoothing import LAG
+from tmapr.types import NANOSECONDS
+
+DIM = 32
+PLACES = Places(cell=15.0, projection=Projection(dimension=64), mixture=Mixture(dimension=8))
+OFF = System(places=PLACES)
+FUSED = changed(OFF, {"labels": Labels(mode="fused")})
+WORLD = DescriptorField.from_seed(3, dimension=DIM)
+
+
+def traverse(seed, condition):
+    rng = np.random.default_rng(seed)
+    return record_percepts(WORLD, condition, drive(block_loop(120.0, 60.0), 8.0, rng), CONDITIONS[condition], rng)
+
+
+@pytest.fixture(scope="module")
+def environment():
+    return make_map(OFF, traverse(1, "noon"))
+
+
+@pytest.fixture(scope="module")
+def dusk():
+    return traverse(2, "dusk")
+
+
+@pytest.fixture(scope="module")
+def lap(environment, dusk):
+    """A localizer that taught itself on a lap, and the estimates of that."""
+    localizer = build(FUSED, environment)
+    return localizer, localize(localizer, dusk, range(len(dusk)))
+
+
+def follow(localizer, recording, rows):
+    """The lessons after each frame."""
+    return [localizer.teach(localizer.observe(recording.percepts[row])) for row in rows]
+
+
+def test_a_lap_teaches(lap):
+    _, progress = lap
+    assert progress.learned.sum() > 20
+
+
+def test_nothing_is_learned_before_later_views_have_come(lap):
+    _, progress = lap
+    views = np.cumsum([bool(each.route and each.route.new_view) for each in progress.estimates])
+    assert views[np.flatnonzero(progress.learned)[0]] > LAG
+
+
+def test_what_is_learned_is_where_the_camera_was(environment, dusk):
+    """Cells of fifteen metres: a label may lie in the next one, and not beyond."""
+    localizer = build(FUSED, environment)
+    seen, grid = [], localizer.classifier.grid
+    for row in range(len(dusk)):
+        estimate = localizer.observe(dusk.percepts[row])
+        seen += [dusk.truth[row]] if estimate.route and estimate.route.new_view else []
+        for lesson in localizer.teach(estimate)[:1]:
+            middle = grid.origin + (np.array(lesson.cell) + 0.5) * grid.cell
+            # The oldest view that waits, or one of the few that waited to be examined.
+            past = np.array(seen[max(0, len(seen) - LAG - 12) : len(seen) - LAG])
+            assert np.hypot(*(past - middle).T).min() < 1.5 * grid.cell
+
+
+def test_off_learns_nothing_and_keeps_nothing(environment, dusk):
+    localizer = build(OFF, environment)
+    before = digest(localizer.classifier.arrays())
+    localize(localizer, dusk, range(200))
+    assert digest(localizer.classifier.arrays()) == before
+    assert not [name for name in localizer.arrays() if name.startswith("own.")]
+
+
+def test_on_places_without_lessons_the_estimates_are_those_of_off(environment, dusk, lap):
+    steady = localize(build(OFF, environment), dusk, range(200))
+    for ours, theirs in zip(lap[1].estimates, steady.estimates, strict=False):
+        np.testing.assert_array_equal(ours.belief.mean, theirs.belief.mean)
+
+
+@pytest.mark.parametrize("stop", [60, 120, 250, 300])
+def test_stopping_and_continuing_equals_never_stopping(stop, environment, dusk, lap, tmp_path):
+    environment.save(tmp_path / "map.npz")
+    stopped = build(FUSED, environment)
+    follow(stopped, dusk, range(stop))
+    stopped.save(tmp_path)
+    continued = resume(FUSED, Map.load(tmp_path / "map.npz", FUSED), tmp_path / "state.npz")
+    follow(continued, dusk, range(stop, len(dusk)))
+    assert digest(continued.arrays()) == digest(lap[0].arrays())
+
+
+def test_a_stop_between_a_frame_and_its_lesson_loses_nothing(environment, dusk, tmp_path):
+    environment.save(tmp_path / "map.npz")
+    steady, stopped = build(FUSED, environment), build(FUSED, environment)
+    for localizer in (steady, stopped):
+        follow(localizer, dusk, range(90))
+    for row in range(90, 130):
+        estimate = stopped.observe(dusk.percepts[row])
+        stopped.save(tmp_path)
+        stopped = resume(FUSED, Map.load(tmp_path / "map.npz", FUSED), tmp_path / "state.npz")
+        stopped.teach(estimate)
+        steady.teach(steady.observe(dusk.percepts[row]))
+    assert digest(stopped.arrays()) == digest(steady.arrays())
+
+
+def test_memory_stays_bounded_where_nobody_asks_for_lessons(environment, dusk):
+    localizer = build(FUSED, environment)
+    for percept in dusk.percepts:
+        localizer.observe(percept)
+    assert len(localizer.arrays()["own.vectors"]) <= LAG + 1
+
+
+def test_a_start_somewhere_else_does_not_follow_on_the_last_views(environment, dusk):
+    localizer = build(FUSED, environment)
+    follow(localizer, dusk, range(60))
+    localizer.start_at(dusk.percepts[60].stamp, dusk.truth[60], 5.0)
+    assert "own.vectors" not in localizer.arrays() or not len(localizer.arrays()["own.vectors"])
+
+
+def test_all_lessons_unlearned_leave_what_was_there_before(environment, dusk):
+    localizer = build(FUSED, environment)
+    before = localizer.classifier.ridge.weights.copy()
+    lessons = [lesson for after in follow(localizer, dusk, range(250)) for lesson in after]
+    assert len(lessons) > 10
+    for lesson in reversed(lessons):
+        localizer.unlearn(lesson)
+    np.testing.assert_allclose(localizer.classifier.ridge.weights[:, : before.shape[1]], before, atol=1e-9)
+
+
+def test_two_robots_that_taught_themselves_are_merged_exactly(environment, dusk):
+    """As one that learned the lessons of both, row by row, with their weights."""
+    robots, lessons = [], []
+    for rows in (range(200), range(200, 454)):
+        robots.append(build(FUSED, environment))
+        lessons += [lesson for after in follow(robots[-1], dusk, rows) for lesson in after]
+    merged = merge([robot.classifier for robot in robots], environment.classifier())
+    one = environment.classifier()
+    for lesson in lessons:
+        one.adopt(lesson, np.zeros(DIM))
+    query = dusk.percepts[100].descriptor
+    np.testing.assert_allclose(merged.ridge.covariance, one.ridge.covariance, atol=1e-9)
+    for cell in one.grid.cells.tolist():
+        ours, theirs = (each.grid.find_cell(tuple(cell)) for each in (merged, one))
+        np.testing.assert_allclose(merged.ridge.weights[:, ours], one.ridge.weights[:, theirs], atol=1e-9)
+    assert len(query) == DIM
+
+
+def test_what_somebody_teaches_reaches_both_classifiers(environment, dusk):
+    localizer = build(FUSED, environment)
+    follow(localizer, dusk, range(250))
+    other = replace(dusk.percepts[300], stamp=dusk.percepts[300].stamp + 10 * 3600 * NANOSECONDS)
+    lesson = localizer.learn(other, dusk.truth[300])
+    named = np.uint64(lesson.name)
+    arrays = localizer.arrays()
+    assert named in arrays["classifier.ledger.names"]
+    assert named in arrays["own.guard.base.ledger.names"]
+    localizer.unlearn(lesson)
+    arrays = localizer.arrays()
+    assert named not in arrays["classifier.ledger.names"]
+    assert named not in arrays["own.guard.base.ledger.names"]
+
+
+def test_a_second_drive_goes_on_with_what_the_first_one_learned(lap):
+    first, _ = lap
+    second = first.begin_drive()
+    learned, again = (localizer.arrays() for localizer in (first, second))
+    assert len(again["own.vectors"]) == 0
+    for name in ("own.guard.passed", "own.guard.tally", "own.balance.visited", "classifier.ridge.weights"):
+        np.testing.assert_array_equal(again[name], learned[name])
