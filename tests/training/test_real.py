@@ -8,7 +8,7 @@ import torch
 from tmapr.exceptions import InputError
 from tmapr.perception.encoder import Features
 from tmapr.perception.pooling import GridPooling, Joined
-from tmapr.training.real import RealSet, Recall, centre, open_real_sets
+from tmapr.training.real import RealSet, Recall, compare_centred, open_real_sets
 
 SIZE = (40, 48)
 PIXELS = Joined([GridPooling(SIZE[1], columns=1)], [1.0])
@@ -16,7 +16,7 @@ PIXELS = Joined([GridPooling(SIZE[1], columns=1)], [1.0])
 
 def as_pixels(pictures):
     """An encoder whose tokens are the rows of a picture."""
-    tokens = pictures.float()
+    tokens = torch.from_numpy(pictures).float()
     return Features(tokens, tokens.mean(dim=1), SIZE[0], 1)
 
 
@@ -73,18 +73,15 @@ def test_a_folder_that_lacks_a_set_is_refused_by_its_name(missing, folder):
         open_real_sets(folder, as_pixels, SIZE)
 
 
-def test_centring_takes_the_mean_of_the_map_and_of_the_drive_so_far(rng):
-    asked, mapped = (torch.from_numpy(rng.normal(1.0, 1.0, (count, 5))) for count in (7, 9))
-    mean = mapped.numpy().mean(axis=0)
-    expected = []
-    for row in range(7):
-        seen = [*([mean] * 10), *asked.numpy()[:row]]
-        left = asked.numpy()[row] - np.mean(seen, axis=0)
-        expected.append(left / np.linalg.norm(left))
-    drive, known = centre(asked, mapped)
-    np.testing.assert_allclose(drive.numpy(), expected)
-    left = mapped.numpy() - mean
-    np.testing.assert_allclose(known.numpy(), left / np.linalg.norm(left, axis=1, keepdims=True))
+def test_centring_compares_views_as_a_map_does_that_is_told_the_condition(rng):
+    asked, mapped = (rng.normal(1.0, 1.0, (count, 5)) for count in (7, 9))
+    asked, mapped = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (asked, mapped))
+    expected = [mapped @ asked[0]]
+    for row in range(1, 7):
+        weight = 0.8 * row / (row + 20)
+        own, others = asked[row] - weight * asked[:row].mean(axis=0), mapped - weight * mapped.mean(axis=0)
+        expected.append([own @ each / np.sqrt((own @ own) * (each @ each)) for each in others])
+    np.testing.assert_allclose(compare_centred(asked, mapped), expected)
 
 
 def test_a_part_that_a_condition_adds_to_every_frame_is_lost_when_centred(rng):

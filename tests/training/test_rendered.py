@@ -1,7 +1,6 @@
 """Rendered worlds as training data: what is driven, how it is numbered, and which worlds are never trained on."""
 
 import importlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +12,21 @@ from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
 from tmapr.perception.network import Network
 from tmapr.perception.pooling import GridPooling, Joined
-from tmapr.perception.recipes import Disguise
 from tmapr.simulation.camera import Camera
-from tmapr.simulation.record import Plan, film
-from tmapr.simulation.streets import FAMILIES
+from tmapr.simulation.record import film
+from tmapr.simulation.streets import FAMILIES, build_world
+from tmapr.simulation.texture import make_texture
 from tmapr.simulation.traverse import Traverse, prepare_passage
 from tmapr.simulation.weather import find_weather
-from tmapr.training.metric import Traverses, TraversesInMemory
-from tmapr.training.rendered import Drive, Site, draw_sites, encode_in_disguise
+from tmapr.training.metric import TraversesInMemory
+from tmapr.training.real import RealSet
+from tmapr.training.rendered import Site, encode_sites
 from tmapr.training.shipped import (
     ASKED,
     MAPPED,
     TRAINING,
     TUNING,
-    WEATHERS,
+    Watched,
     build_encoder,
     make_training_sites,
     make_tuning_sites,
@@ -36,44 +36,36 @@ from tmapr.types import CoordinateFrame
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 CAMERA = Camera(width=48, height=40, focal=30.0)
-LOWER = Camera(width=48, height=40, focal=35.0, mount=0.8)
 SIZE = (40, 48)  # the camera's own: no picture is resized
 NOON, NIGHT = Traverse("noon", find_weather("noon"), 7, frames=3), Traverse("night", find_weather("night"), 8, frames=3)
 SITES = [
-    Site("campus", 41, 0, 0.3, (Drive(NOON, CAMERA), Drive(NIGHT, CAMERA))),
-    Site("campus", 42, 4, 0.0, (Drive(NIGHT, LOWER),)),
+    Site("campus", 41, 0.3, CAMERA, (NOON, NIGHT)),
+    Site("campus", 42, 0.0, CAMERA, (NIGHT,)),
 ]
-JOBS = [(site, drive) for site in SITES for drive in site.drives]
+JOBS = [(site, traverse) for site in SITES for traverse in site.traverses]
 GRID = (2, 4)
 
 
 def as_pixels(pictures):
     """An encoder whose tokens are the rows of a picture."""
-    tokens = pictures.float()
+    tokens = torch.from_numpy(pictures).float()
     return Features(tokens, tokens.mean(dim=1), SIZE[0], 1)
 
 
 @pytest.fixture(scope="module")
-def drawn():
+def driven():
     """Processes are started for it, so once."""
-    return draw_sites(SITES, SIZE, "cpu")
+    return encode_sites(SITES, as_pixels, SIZE, "cpu")
 
 
-@pytest.fixture(scope="module")
-def driven(drawn):
-    return drawn.encode(as_pixels)
+def world_of(site):
+    return build_world(site.family, site.seed, aliasing=site.aliasing)
 
 
-def plan_of(site):
-    """The same world as a data set's plan has it."""
-    asked = {"family": site.family, "seed": site.seed, "aliasing": site.aliasing, "style": site.style}
-    return Plan.model_validate({"layout": "folder"} | asked).fit_style(site.drives[0].traverse.frames)
-
-
-def test_positions_and_headings_are_those_of_the_traverses(drawn):
-    passages = [prepare_passage(plan_of(site).build_world(), drive.traverse, drive.camera) for site, drive in JOBS]
-    np.testing.assert_array_equal(drawn.positions, np.concatenate([passage.positions for passage in passages]))
-    np.testing.assert_array_equal(drawn.headings, [view.heading for passage in passages for view in passage.views])
+def test_positions_and_headings_are_those_of_the_traverses(driven):
+    passages = [prepare_passage(world_of(site), traverse, CAMERA) for site, traverse in JOBS]
+    np.testing.assert_array_equal(driven.positions, np.concatenate([passage.positions for passage in passages]))
+    np.testing.assert_array_equal(driven.headings, [view.heading for passage in passages for view in passage.views])
 
 
 def test_sites_and_traverses_are_numbered_in_their_order(driven):
@@ -81,48 +73,17 @@ def test_sites_and_traverses_are_numbered_in_their_order(driven):
     assert driven.sites.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1]
 
 
-def test_each_picture_is_the_one_that_is_seen_there_at_run_time(drawn):
-    """In a style of its own, with all that moves, and by a camera of its own."""
+def test_each_picture_is_the_one_that_is_seen_there_at_run_time(driven):
     prepare = Image().prepare
     seen = [
         prepare(frame.image(), SIZE).ravel()
-        for site, drive in JOBS
-        for frame in film(
-            plan_of(site).build_world(), drive.traverse, drive.camera, plan_of(site).make_texture(), CoordinateFrame()
-        )
+        for site, traverse in JOBS
+        for frame in film(world_of(site), traverse, CAMERA, make_texture(site.seed), CoordinateFrame())
     ]
     count = len(seen)
-    alike = np.corrcoef(np.concatenate([drawn.pictures.reshape(count, -1), seen]))[:count, count:]
+    alike = np.corrcoef(np.concatenate([driven.tokens.flatten(1).float(), seen]))[:count, count:]
     # Two renderers, whose float32 differs in the last bits; with another world's texture the least is 0.991.
     assert alike.diagonal().min() > 0.9999
-
-
-def test_a_drive_of_another_spectrum_shows_the_same_places_in_other_tones(drawn):
-    site = SITES[0]
-    other = replace(site, drives=(replace(site.drives[0], spectrum=3), site.drives[1]))
-    painted = draw_sites([other], SIZE, "cpu")
-    np.testing.assert_array_equal(painted.positions, drawn.positions[:6])
-    np.testing.assert_array_equal(painted.pictures[3:], drawn.pictures[3:6])
-    pairs = zip(painted.pictures[:3], drawn.pictures[:3], strict=True)
-    assert max(np.corrcoef(one.ravel(), two.ravel())[0, 1] for one, two in pairs) < 0.9
-
-
-def test_a_share_of_the_frames_is_seen_in_disguise_and_every_frame_keeps_its_row(drawn):
-    settings = Disguise(share=0.5, copies=2, inverted=1.0)
-    frames = encode_in_disguise(drawn, as_pixels, settings, 0, "cpu")
-    rows = np.random.default_rng(1).integers(0, len(drawn.positions), 400)
-    seen = frames.features(rows)
-    plain = torch.from_numpy(drawn.pictures[rows]).float()
-    inverted = (seen.tokens == 255 - plain).flatten(1).all(dim=1)
-    assert (inverted | (seen.tokens == plain).flatten(1).all(dim=1)).all()
-    assert 150 < int(inverted.sum()) < 250
-    torch.testing.assert_close(seen.summary, seen.tokens.mean(dim=1), atol=0.1, rtol=0)
-
-
-def test_disguised_traverses_are_traverses(drawn):
-    frames = encode_in_disguise(drawn, as_pixels, Disguise(share=0.5), 0, "cpu")
-    assert isinstance(frames, Traverses)
-    np.testing.assert_array_equal(frames.sites, drawn.sites)
 
 
 def test_features_are_kept_in_half_precision_on_the_encoder_s_grid(driven):
@@ -143,7 +104,7 @@ def test_no_traverse_of_the_report_has_a_seed_of_training_or_of_another_world(mo
     benchmark = importlib.import_module("descriptor")
     worlds, laps = [*benchmark.REPORTED, *benchmark.CHOOSING], range(1 + len(ASKED))
     reported = {benchmark.traverse_seed(world, lap) for world in worlds for lap in laps}
-    known = {drive.traverse.seed for site in make_training_sites() + make_tuning_sites() for drive in site.drives}
+    known = {traverse.seed for site in make_training_sites() + make_tuning_sites() for traverse in site.traverses}
     assert len(reported) == len(worlds) * len(laps)
     assert not reported & known
 
@@ -151,22 +112,8 @@ def test_no_traverse_of_the_report_has_a_seed_of_training_or_of_another_world(mo
 def test_training_has_every_family_and_seed_once_in_weathers_of_its_own():
     sites = make_training_sites()
     assert {(site.family, site.seed) for site in sites} == {(family, seed) for family in FAMILIES for seed in TRAINING}
-    weathers = {drive.traverse.weather for site in sites if site.family == "city" for drive in site.drives}
-    assert len(weathers) == sum(len(site.drives) for site in sites) / len(FAMILIES)
-
-
-def test_styles_are_even_and_none_is_one_for_choosing(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    choosing = {ground.style for ground in importlib.import_module("proving").CHOOSING}
-    trained, tuned = ({site.style for site in make()} for make in (make_training_sites, make_tuning_sites))
-    assert all(style % 2 == 0 for style in trained | tuned)
-    assert not (trained | tuned) & choosing
-    assert trained & tuned <= {0}
-
-
-def test_one_drive_of_a_training_site_is_of_another_spectrum():
-    for site in make_training_sites():
-        assert [drive.spectrum is None for drive in site.drives] == [True] * WEATHERS + [False]
+    weathers = {traverse.weather for site in sites if site.family == "city" for traverse in site.traverses}
+    assert len(weathers) == sum(len(site.traverses) for site in sites) / len(FAMILIES)
 
 
 def test_training_is_the_same_every_time():
@@ -175,7 +122,7 @@ def test_training_is_the_same_every_time():
 
 def test_tuning_maps_at_noon_and_asks_in_other_weathers():
     for site in make_tuning_sites():
-        assert [drive.traverse.name for drive in site.drives] == [MAPPED, *ASKED]
+        assert [traverse.name for traverse in site.traverses] == [MAPPED, *ASKED]
 
 
 def tuning_frames(lost):
@@ -196,6 +143,17 @@ def test_recall_is_told_for_each_family(lost):
     assert found == {family: 0.0 if family in lost else 1.0 for family in FAMILIES}
 
 
+def test_a_look_tells_of_worlds_and_of_every_real_set():
+    """Of the real places, the last two are taken for each other."""
+    shown = [torch.eye(10)[[*range(8), *last]][:, None].expand(-1, GRID[0] * GRID[1], -1) for last in ((9, 8), (8, 9))]
+    swapped = RealSet(*(Features(tokens, tokens[:, 0], *GRID) for tokens in shown), np.eye(10, dtype=bool))
+    watched = Watched(tuning_frames(("city",)), {"street": swapped})
+    look = watched.look(250, 1.5, Joined([GridPooling(10)], [1.0]))
+    assert (look.step, look.loss) == (250, 1.5)
+    assert look.tuning_recall == {family: 0.0 if family == "city" else 1.0 for family in FAMILIES}
+    assert look.real_recall["street"].plain == 0.8
+
+
 class Brightness(torch.nn.Module):
     """An encoder of one token: the mean of the image."""
 
@@ -208,7 +166,7 @@ def test_pictures_are_encoded_in_batches_without_a_seam(rng):
     network = Network(Brightness(), torch.nn.Identity(), None, Input(mean=IMAGENET[0], std=IMAGENET[1]))
     pictures = rng.integers(0, 255, (300, 4, 5)).astype(np.uint8)
     whole = network.features(torch.from_numpy(pictures))
-    parts = build_encoder(network, "cpu")(torch.from_numpy(pictures))
+    parts = build_encoder(network, "cpu")(pictures)
     torch.testing.assert_close(parts.tokens, whole.tokens)
     torch.testing.assert_close(parts.summary, whole.summary)
     assert (parts.rows, parts.columns) == (1, 1)

@@ -92,27 +92,6 @@ class Training(Settings):
         )
 
 
-class Disguise(Settings):
-    """What a prepared picture may suffer so that only the place is left to recognise; all 0: nothing.
-
-    Another spectrum or hour turns bright into dark, all over or only in parts of a picture; another sensor bends, blurs
-    and disturbs what it sees; another drive stands a little aside, and something else is in the way.
-    """
-
-    share: float = Field(0.0, ge=0, le=1, description="of the pictures of a batch that are in disguise")
-    copies: int = Field(2, gt=0, le=100, description="disguises of every picture, each encoded once")
-    remapped: float = Field(0.0, ge=0, le=1, description="share of these whose brightness goes through a random curve")
-    inverted: float = Field(0.0, ge=0, le=1, description="share of these whose bright is dark")
-    mixed: float = Field(0.0, ge=0, le=1, description="share of these that are inverted in some regions alone")
-    zoom: float = Field(0.0, ge=0, lt=1, description="they grow or shrink by a factor of up to 1 + zoom")
-    shift: float = Field(0.0, ge=0, lt=0.5, description="they move by up to this share of a side")
-    turn: float = Field(0.0, ge=0, lt=1, description="they turn by up to so many radians")
-    tilt: float = Field(0.0, ge=0, lt=0.5, description="a border may be this much nearer than the middle, as a share")
-    blur: float = Field(0.0, ge=0, le=3, description="deviation of the blur, at most, pixels")
-    hidden: float = Field(0.0, ge=0, lt=1, description="share of a side that something else hides, at most")
-    sensor: Augmentation = Field(Augmentation(), description="what the sensor does in the end")
-
-
 class Contrast(Settings):
     """Metric learning of a SALAD head: what a batch is, and what a step does with it."""
 

@@ -20,7 +20,7 @@ DEFAULT_WEIGHTS = "efficientnet-lite0-57934424"
 SHIPPED_HEAD = Path(__file__).with_name("default_head.safetensors")
 """The default encoder's SALAD head, trained on rendered worlds; its card lies beside it."""
 
-_SHIPPED = Descriptor(parts=("pooling", "salad"), weights=(1.0, 0.7), clusters=16)
+_SHIPPED = Descriptor(parts=("pooling", "salad"), weights=(1.0, 0.5), clusters=16)
 
 
 class Perception(Settings):

@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
-from torch.nn.functional import normalize
 
 from tmapr.artifacts.images import read_image
 from tmapr.data.folder import read_folder
@@ -22,6 +20,7 @@ from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
 from tmapr.perception.perceiver import GrayPicture
 from tmapr.perception.pooling import Joined
+from tmapr.retrieval.condition import Condition
 from tmapr.training.rendered import Encode
 from tmapr.types import Fault
 
@@ -30,9 +29,6 @@ _FRAMES, _METRES = 2, 3.0
 
 _WRITTEN = 0.01
 """Metres: positions are written with a few digits, and three metres are three."""
-
-_PRIOR = 10.0
-"""Frames that the map's mean counts as, in the mean of a drive that has only begun."""
 
 Right = Bool[np.ndarray, "asked mapped"]
 
@@ -56,23 +52,26 @@ class RealSet:
     def measure(self, descriptor: Joined) -> Recall:
         """How many of the asked have a right one as the nearest, as shares."""
         with torch.inference_mode():
-            asked, mapped = descriptor(self.asked), descriptor(self.mapped)
-        return Recall(self._share(asked, mapped), self._share(*centre(asked, mapped)))
+            asked, mapped = (descriptor(side).cpu().numpy() for side in (self.asked, self.mapped))
+        return Recall(self._share(asked @ mapped.T), self._share(compare_centred(asked, mapped)))
 
-    def _share(self, asked: Float[Tensor, "asked dim"], mapped: Float[Tensor, "mapped dim"]) -> float:
-        best = (asked @ mapped.T).argmax(dim=1).cpu().numpy()
+    def _share(self, similarity: Float[np.ndarray, "asked mapped"]) -> float:
+        best = similarity.argmax(axis=1)
         return round(float(self.right[np.arange(len(best)), best].mean()), 3)
 
 
-def centre(
-    asked: Float[Tensor, "asked dim"], mapped: Float[Tensor, "mapped dim"]
-) -> tuple[Float[Tensor, "asked dim"], Float[Tensor, "mapped dim"]]:
-    """Both sides without their mean: the map's, and that of the drive before each frame, which begins as the map's."""
-    mean = mapped.mean(dim=0)
-    seen = torch.arange(len(asked), device=asked.device)[:, None]
-    before = torch.cumsum(asked, dim=0) - asked
-    own = (_PRIOR * mean + before) / (_PRIOR + seen)
-    return normalize(asked - own, dim=1), normalize(mapped - mean, dim=1)
+def compare_centred(
+    asked: Float[np.ndarray, "asked dim"], mapped: Float[np.ndarray, "mapped dim"]
+) -> Float[np.ndarray, "asked mapped"]:
+    """Cosines as a localizer has them in one drive over the map, without what the views so far share."""
+    condition, mean = Condition(), mapped.mean(axis=0)
+    similarity = asked @ mapped.T
+    for stamp, view in enumerate(asked):
+        if shared := condition.recall(stamp):
+            own, references = shared.remove(view), mapped - shared.weight * mean
+            similarity[stamp] = references @ own / np.linalg.norm(references, axis=1) / np.linalg.norm(own)
+        condition.note(view, stamp, 1.0)
+    return similarity
 
 
 def open_real_sets(folder: Path, encode: Encode, size: tuple[int, int]) -> dict[str, RealSet]:
@@ -121,7 +120,7 @@ def _read_drive(
 
 
 def _encode_images(pictures: list[GrayPicture], encode: Encode) -> Features:
-    return encode(torch.from_numpy(np.stack(pictures)))
+    return encode(np.stack(pictures))
 
 
 def _read_picture(path: Path, size: tuple[int, int]) -> GrayPicture:
