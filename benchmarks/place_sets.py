@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from proving import Ground, make_ready
-from real_images import described, shots
+from real_images import Shots, perceive, shots
 from real_sets import open_images, open_stream
 from streams import streams
 from thinning import thin
@@ -98,12 +98,15 @@ def _open_metu(data: Path) -> Trial:
     references, queries = shots(folder, "cloudy", "indoor"), shots(folder, "sunny")
     scenes = list(dict.fromkeys([*references.places, *queries.places]))
 
-    def record(name: str, places: list[str], descriptors: np.ndarray) -> Recording:
-        truth = np.array([[_APART * scenes.index(place), _METRES * row] for row, place in enumerate(places)])
-        return replace(_record(name, descriptors, truth), origin=settings.origin)
+    def record(name: str, given: Shots) -> Recording:
+        seen = perceive(given, settings)
+        truth = np.array([[_APART * scenes.index(place), _METRES * row] for row, place in enumerate(given.places)])
+        made = _record(name, np.array([percept.descriptor for percept in seen]), truth)
+        pairs = zip(made.percepts, seen, strict=True)
+        percepts = tuple(replace(percept, keypoints=each.keypoints) for percept, each in pairs)
+        return replace(made, origin=settings.origin, percepts=percepts)
 
-    asked = record("sunny", queries.places, described(queries, settings))
-    mapped = record("cloudy", references.places, described(references, settings))
+    asked, mapped = record("sunny", queries), record("cloudy", references)
     return Trial(mapped, asked, lambda found, row: abs(found.position[0] - asked.truth[row, 0]) < _APART / 2)
 
 

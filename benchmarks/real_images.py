@@ -24,7 +24,7 @@ from tmapr.exceptions import InputError
 from tmapr.perception.image import Image
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.settings import Perception
-from tmapr.types import Fault, Frame
+from tmapr.types import Fault, Frame, Percept
 
 DATA = Path(__file__).parents[2] / "shared/data/metu_vistir"
 PIXELS = (32, 40)
@@ -55,10 +55,15 @@ def shots(data: Path, *conditions: str) -> Shots:
     return Shots(paths)
 
 
+def perceive(given: Shots, settings: Perception) -> list[Percept]:
+    """Percepts in the order of the images, which are their stamps."""
+    frames = [Frame("", row, row, partial(read_image, path)) for row, path in enumerate(given.paths)]
+    return list(open_perceiver(settings, "cpu").stream(frames))
+
+
 def described(given: Shots, settings: Perception) -> Float[np.ndarray, "images dim"]:
     """Unit descriptors by the perceiver."""
-    frames = [Frame("", row, row, partial(read_image, path)) for row, path in enumerate(given.paths)]
-    return np.array([percept.descriptor for percept in open_perceiver(settings, "cpu").stream(frames)])
+    return np.array([percept.descriptor for percept in perceive(given, settings)])
 
 
 def as_pixels(given: Shots) -> Float[np.ndarray, "images dim"]:

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 from threading import Lock, RLock
 
@@ -156,7 +157,12 @@ class Localizer:
         found = retrieval.search(
             self.memory, percept.descriptor, scores, around, count, compare, shared, percept.keypoints
         )
-        return replace(found, view=view)
+        familiar = None
+        if shared and found.comparison:
+            closest = self.memory.find_closest(found.comparison.similarity, percept.descriptor)
+            matched = nan if found.comparison.local is None else np.nanmax(found.comparison.local)
+            familiar = np.array([closest, shared.measure(percept.descriptor), matched])
+        return replace(found, view=view, familiar=familiar)
 
     def learn(self, seen: Percept | Estimate, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:
         """Adapt A_t to a frame whose position is known, now or long after it was seen.

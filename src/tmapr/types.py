@@ -24,7 +24,6 @@ LATEST = 2**62
 HIGHEST_COUNTS = {np.dtype(np.uint8): (255,), np.dtype(np.uint16): (16383, 65535)}
 """The highest counts that an image's depth can hold; thermal cameras put 14 bits into 16."""
 
-
 Watch = Callable[[Sequence[int]], Iterable[int]]
 """Iterates over frames and may show how far it is."""
 
@@ -198,6 +197,8 @@ class Recognition:
     comparison: Comparison | None = None
     view: Float[np.ndarray, " dim"] | None = None
     """The descriptor under the map's condition: what places were scored for, and what is learned of the frame."""
+    familiar: Float[np.ndarray, "3"] | None = None
+    """Cosines with the closest reference and with what the drive's views share, and the best local matches, or NaN."""
 
     @property
     def first(self) -> Candidate | None:
@@ -291,10 +292,8 @@ class Estimate:
 
     @property
     def heading(self) -> float | None:
-        """In radians: the pose head's, or, without one, that of the mapped route at a reference accepted right now.
-
-        The reference says the direction too: who drives the other way sees, and matches, another traverse or none.
-        """
+        """In radians: the pose head's, or, without one, that of the mapped route at a reference accepted right now."""
+        # It says the direction too: who drives the other way sees, and matches, another traverse or none.
         if self.percept.heading is not None or self.candidate is None:
             return self.percept.heading
         found = self.verdict.accepted and self.status is Status.LOCALIZED

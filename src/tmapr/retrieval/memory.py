@@ -22,6 +22,9 @@ from tmapr.types import FARTHEST, LATEST, Candidate
 MAPPED = frozenset({"memory.descriptors"})
 """Arrays of a map file worth leaving on disk."""
 
+_BEST = 10
+"""References among which the closest is looked for."""
+
 LAYOUT = {
     "descriptors": Array("f", "references width", -1.01, 1.01),
     "positions": Array("f", "references 2", -FARTHEST, FARTHEST),
@@ -119,6 +122,11 @@ class Memory:
     def measure_cosine(self, row: int, descriptor: Float[np.ndarray, " dim"]) -> float:
         """The plain cosine with one reference."""
         return float(self.descriptors[row] @ descriptor.astype(np.float32))
+
+    def find_closest(self, ranking: Float[np.ndarray, " refs"], descriptor: Float[np.ndarray, " dim"]) -> float:
+        """The highest plain cosine with any of the references that rank best."""
+        best = np.argpartition(-ranking, min(_BEST, len(ranking) - 1))[:_BEST]
+        return float((self.descriptors[best] @ descriptor.astype(np.float32)).max())
 
     def drives(self) -> list[Int[np.ndarray, " rows"]]:
         """The rows of each traverse in the order they were driven."""

@@ -14,13 +14,15 @@ from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.artifacts.layout import Array
 from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import Memory
+from tmapr.track.coverage import cover_modes
 from tmapr.track.paper import BELIEF, read_belief
 from tmapr.tracking import Tracking
+from tmapr.tracking.novelty import LAYOUT as NOVELTY
+from tmapr.tracking.novelty import Novelty
 from tmapr.tracking.place import LAYOUT as PLACER
 from tmapr.tracking.place import PLACING, Placer, Placing
 from tmapr.tracking.route import lay_route
 from tmapr.types import (
-    CHI2_95,
     NANOSECONDS,
     Belief,
     Candidate,
@@ -35,8 +37,6 @@ from tmapr.types import (
 )
 
 _LIKELY = 0.5
-_UNSEEN = 0.5
-"""Of a view's metres: what no match tells, such as how far beside the mapped way the camera drives."""
 _CHECKED = 0.75
 """Views that should have gone by before a belief that moves is held against what was seen."""
 _SLOW = 0.25
@@ -47,6 +47,7 @@ _BEST = 10
 
 LAYOUT = {
     **put("placer.", PLACER),
+    **{f"novelty.{name}": replace(array, optional=True) for name, array in NOVELTY.items()},
     "standing": Array("f", "2", 0),
     **put("placing.", PLACING),
     **put("belief.", BELIEF),
@@ -62,6 +63,7 @@ class RouteTracker:
         )
         reference = memory.reference
         self.placer = Placer(route, tracking.radius or reference.place)
+        self.novelty = Novelty(route.view)
         self.belief: Belief | None = None
         self._memory = memory
         self._certainty = tracking.certainty
@@ -77,6 +79,7 @@ class RouteTracker:
         self.belief = self._fusion.start(stamp, position, deviation)
         self._placing = None
         self._expected = self._seen = 0.0
+        self.novelty.forget()
 
     def answer_late(self, percept: Percept) -> Estimate | None:
         """The answer to a frame that came too late to move anything; None if its stamp is new."""
@@ -93,11 +96,15 @@ class RouteTracker:
 
     def advance(self, percept: Percept, recognition: Recognition) -> Estimate:
         """Place a usable frame, and correct the belief with what it adds."""
-        head = percept.position if self._fusion.apr else None
+        head, familiar = percept.position if self._fusion.apr else None, recognition.familiar
+        if familiar is not None and self.novelty.judge(familiar, percept.descriptor):
+            return self._disregard(percept, recognition)
         self._note_motion(percept)
         if recognition.comparison is None:
             return self._follow_head(percept, recognition, head)
         placing = self.placer.observe(percept, recognition.comparison, head)
+        if placing.new_view and familiar is not None:
+            self.novelty.learn(familiar)
         before = self.belief
         belief = self._predict(percept.stamp, placing)
         off = placing.p_off_map > _LIKELY and self.placer.reckoning.known
@@ -106,6 +113,14 @@ class RouteTracker:
         belief, used = (belief, False) if head is None else self._heed_head(belief, placing, verdict, head)
         self.belief, self._placing = belief, placing
         return self._answer(belief, percept, verdict, recognition, candidate, nis, used)
+
+    def _disregard(self, percept: Percept, recognition: Recognition) -> Estimate:
+        """A frame that looks like nothing mapped: time goes on, and nothing is said of any place."""
+        self._note_motion(replace(percept, shift=None))
+        self.placer.view = None
+        self.belief = self._predict(percept.stamp)
+        verdict = Verdict(Reason.LOOKS_DIFFERENT)
+        return self._answer(self.belief, percept, verdict, recognition, strange=True)
 
     def _note_motion(self, percept: Percept) -> None:
         seconds = (percept.stamp - self.belief.stamp) / NANOSECONDS if self.belief else 0.0
@@ -203,13 +218,18 @@ class RouteTracker:
         candidate: Candidate | None = None,
         nis: float | None = None,
         used: bool = False,
+        strange: bool = False,
     ) -> Estimate:
         placing = self._placing
-        status = self._find_status(belief, placing, used)
+        status = self._find_status(belief, None if strange else placing, used)
         if placing is None:
             return Estimate(belief, percept, candidate, verdict, status, recognition, nis)
-        told = replace(belief, covariance=self._widen(belief, placing))
-        route = RouteBelief(placing.p_place, placing.p_off_map, placing.rows, placing.masses, placing.new_view)
+        told = replace(
+            belief, covariance=cover_modes(belief, placing, self.placer.filter.list_modes, self.placer.radius)
+        )
+        route = RouteBelief(
+            placing.p_place, placing.p_off_map, placing.rows, placing.masses, placing.new_view and not strange
+        )
         return Estimate(told, percept, candidate, verdict, status, recognition, nis, route)
 
     def _find_status(self, belief: Belief, placing: Placing | None, used: bool) -> Status:
@@ -220,29 +240,6 @@ class RouteTracker:
         if used:
             return Status.APR_ONLY
         return Status.LOST if belief.semi_axis > self.placer.radius else Status.PREDICTING
-
-    def _widen(self, belief: Belief, placing: Placing) -> Float[np.ndarray, "4 4"]:
-        """So that the 95 % ellipse holds 95 % of all modes.
-
-        Where one of them is that probable, a little more of it; elsewhere the second moment of all, as much of it as it
-        takes.
-        """
-        covariance = belief.covariance.copy()
-        covariance[:2, :2] += np.eye(2) * (_UNSEEN * placing.view_metres) ** 2
-        held = 0.95
-        if placing.p_place >= held:
-            # −2 ln(1 − p) is the quantile of χ² with two degrees of freedom.
-            covariance[:2, :2] *= -2.0 * np.log1p(-min(held / placing.p_place, 0.9999)) / CHI2_95
-            return covariance
-        points, masses = self.placer.filter.list_modes()
-        off = points - belief.position
-        elsewhere = np.where(np.hypot(*off.T) > self.placer.radius, masses, 0.0)
-        covariance[:2, :2] += (off * elsewhere[:, None]).T @ off
-        far = np.einsum("ni,ij,nj->n", off, np.linalg.inv(covariance[:2, :2]), off)
-        order = np.argsort(far)
-        last = min(int(np.searchsorted(np.cumsum(masses[order]), held * masses.sum())), len(order) - 1)
-        covariance[:2, :2] *= max(1.0, float(far[order[last]]) / CHI2_95)
-        return covariance
 
     def _name_candidate(self, percept: Percept, compared: Comparison, placing: Placing) -> Candidate:
         """The reference at the believed place that the frame looks most like."""
@@ -278,6 +275,7 @@ class RouteTracker:
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
         arrays = put("placer.", self.placer.arrays()) | {"standing": np.array([self._expected, self._seen])}
+        arrays |= put("novelty.", self.novelty.arrays())
         if self._placing:
             arrays |= put("placing.", {name: np.array(value) for name, value in asdict(self._placing).items()})
         if self.belief:
@@ -292,6 +290,7 @@ class RouteTracker:
     def restore(self, arrays: Arrays) -> None:
         """Continue from where `arrays` were taken."""
         self.placer.restore(take(arrays, "placer."))
+        self.novelty.restore(take(arrays, "novelty."))
         self._expected, self._seen = (float(value) for value in arrays["standing"])
         placing, belief = take(arrays, "placing."), take(arrays, "belief.")
         self._placing = Placing.from_arrays(placing, len(self._memory)) if placing else None

@@ -9,7 +9,7 @@ The sum is what the other references reach in this very frame: no absolute simil
 route is 1. ε is what a frame that shows nothing of its place leaves to all others. a and b are learned from labelled
 drives, each frame scored before it is learned: the likelihood of the true reference on a grid of both, which adds up,
 so that the order of the frames does not matter and states merge by addition. Where local features were matched, what
-they have more than wrong references in the same frame is added to z.
+they have more than wrong references in the same frame adds to z.
 """
 
 from dataclasses import replace

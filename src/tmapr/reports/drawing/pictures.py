@@ -28,15 +28,16 @@ def encode_png(picture: Picture) -> str:
     return f"data:image/png;base64,{base64.b64encode(encoded.tobytes()).decode()}"
 
 
-def panels(parts: Sequence[str], caption: str) -> str:
-    """Pictures side by side under one caption."""
-    row = element("div", {"class": f"panels of-{len(parts)}"}, *parts)
+def panels(parts: Sequence[str], caption: str, above: str = "") -> str:
+    """Pictures side by side under one caption; or one drawing as wide as all of them, and its words beneath."""
+    row = element("div", {"class": f"panels of-{len(parts)}"}, above, *parts)
     return element("figure", {}, row, element("figcaption", {}, escape(caption)))
 
 
-def panel(picture: str, words: str, role: str = "neutral") -> str:
-    """A picture's markup and the words beneath it."""
-    return element("div", {"class": f"panel {role}"}, picture, element("p", {}, escape(words)))
+def panel(picture: str, words: str, role: str = "neutral", more: str = "") -> str:
+    """A picture's markup and the words beneath it, in one line or two."""
+    told = (element("p", {}, escape(line)) for line in (words, more) if line)
+    return element("div", {"class": f"panel {role}"}, picture, *told)
 
 
 def photograph(picture: PagePicture | None, words: str) -> str:

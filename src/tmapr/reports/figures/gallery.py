@@ -1,7 +1,8 @@
 """The match gallery: queries beside what global retrieval took them for and what this system did.
 
 It shows both sides of the difference: frames that only this system gets right, and frames that only global retrieval
-does, each with their number, however few are shown. Choosing needs no picture, so that only those shown are read.
+does, each with their number, however few are shown. Choosing needs no picture, so that only those shown are read. Where
+local features are known, lines show which points of a query and a match are the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,9 +16,14 @@ from tmapr.evaluation.errors import position_errors
 from tmapr.evaluation.loops import RADIUS, correct_candidates
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.drawing.pictures import PagePicture, panel, panels, photograph
+from tmapr.reports.figures.local_matches import MOST, TiedPicture, describe_matches, draw_local_matches
+from tmapr.retrieval.verification import Matches
 
 PictureSource = Callable[[int], PagePicture | None]
 """Gives the picture of a row; None where there is none to show."""
+
+MatchSource = Callable[[int, int], Matches | None]
+"""Gives the local matches of a query's row with a match's column; None where keypoints are not known."""
 
 APART = 20
 """Frames between two examples of a kind, at least: neighbours show the same thing twice."""
@@ -82,14 +88,21 @@ def find_disagreements(
     return Disagreements(len(rows), len(gains), len(losses), shown)
 
 
-def render_gallery(examples: Disagreements, queries: PictureSource, references: PictureSource) -> str:
+def render_gallery(
+    examples: Disagreements,
+    queries: PictureSource,
+    references: PictureSource,
+    local: MatchSource = lambda *_: None,
+) -> str:
     """The counts in a sentence, then a figure for each example; pictures by the query's row, the match's column."""
     counts = (
         f"Of {examples.judged} frames with a match and a true position, {examples.gains} are right (within"
         f" {RADIUS:g} m) only with ours and {examples.losses} only with global cosine retrieval."
     )
-    figures = (_render_example(example, queries, references) for example in examples.shown)
-    return element("div", {"class": "gallery"}, element("p", {"class": "note"}, escape(counts)), *figures)
+    seen = [_Seen.of(example, queries, references, local) for example in examples.shown]
+    notes = (counts, _TIES) if any(example.drawn for example in seen) else (counts,)
+    told = (element("p", {"class": "note"}, escape(note)) for note in notes)
+    return element("div", {"class": "gallery"}, *told, *map(_render_example, seen))
 
 
 def _judge_answers(
@@ -105,13 +118,61 @@ def _judge_answers(
     return [Match(*match) for match in zip(*listed, strict=True)]
 
 
-def _render_example(example: Example, queries: PictureSource, references: PictureSource) -> str:
-    parts = [panel(photograph(queries(example.row), "query"), "query")]
-    for name, match in (("global retrieval", example.globally), ("ours", example.ours)):
-        sign, role = ("✓", "right") if match.right else ("✗", "wrong")
-        words = f"{sign} {name}: {match.distance:.1f} m away, cosine {match.similarity:.3f}"
-        parts.append(panel(photograph(references(match.column), f"match of {name}"), words, role))
-    return panels(parts, example.caption)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """A match as it is shown: whose it is, its picture and its local matches with the query, where there are any."""
+
+    name: str
+    match: Match
+    picture: PagePicture | None
+    local: Matches | None
+
+    @property
+    def tied(self) -> TiedPicture | None:
+        """What lines can be drawn to."""
+        if self.picture is None or self.local is None:
+            return None
+        return TiedPicture(self.name, self.picture, self.local)
+
+    def render(self, picture: str) -> str:
+        """The words of the match, under its picture or what stands for it."""
+        sign, role = ("✓", "right") if self.match.right else ("✗", "wrong")
+        words = f"{sign} {self.name}: {self.match.distance:.1f} m away, cosine {self.match.similarity:.3f}"
+        return panel(picture, words, role, describe_matches(self.local) if self.local else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """An example with its pictures, and the drawing of its local matches where these and all pictures are there."""
+
+    caption: str
+    query: PagePicture | None
+    globally: _Answer
+    ours: _Answer
+    drawn: str = ""
+
+    @classmethod
+    def of(cls, example: Example, queries: PictureSource, references: PictureSource, local: MatchSource) -> "_Seen":
+        globally, ours = (
+            _Answer(name, match, references(match.column), local(example.row, match.column))
+            for name, match in (("global retrieval", example.globally), ("ours", example.ours))
+        )
+        query, left, right = queries(example.row), globally.tied, ours.tied
+        if query is None or left is None or right is None:
+            return cls(example.caption, query, globally, ours)
+        title = f"{example.caption} The query between the matches of global retrieval and of ours, points joined"
+        return cls(example.caption, query, globally, ours, draw_local_matches(title, query, left, right))
+
+
+def _render_example(seen: _Seen) -> str:
+    if seen.drawn:
+        parts = [seen.globally.render(""), panel("", "query"), seen.ours.render("")]
+        return panels(parts, seen.caption, seen.drawn)
+    query = panel(photograph(seen.query, "query"), "query")
+    answers = (
+        answer.render(photograph(answer.picture, f"match of {answer.name}")) for answer in (seen.globally, seen.ours)
+    )
+    return panels([query, *answers], seen.caption)
 
 
 def _spread(examples: Sequence[Example], most: int) -> list[Example]:
@@ -123,3 +184,9 @@ def _spread(examples: Sequence[Example], most: int) -> list[Example]:
         chosen.append(int(away.argmax()))
         away = np.minimum(away, np.abs(rows - rows[chosen[-1]]))
     return [examples[number] for number in sorted(chosen)]
+
+
+_TIES = (
+    f"Lines join points of the query with points of a match that look alike and agree with one motion of the camera and"
+    f" one map from picture to picture: {MOST} at most, and of close ones one."
+)

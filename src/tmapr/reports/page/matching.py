@@ -12,6 +12,7 @@ from tmapr.evaluation.loops import correct_candidates, opportunities
 from tmapr.reports.figures.gallery import Disagreements, find_disagreements
 from tmapr.reports.figures.similarity_matrix import Pairs
 from tmapr.reports.reported import ReportedRun, ReportedSequence
+from tmapr.retrieval.verification import Matches, count_matches
 
 _MOST = 1500
 """Queries of which every similarity is looked at, spread over the sequence."""
@@ -81,6 +82,12 @@ class Matching:
         rows = rows[opportunities(self.truth.values[rows], self.positions)]
         away = np.hypot(*(self.truth.values[rows, None] - self.positions).transpose(2, 0, 1))
         return Pairs(rows, away.argmin(axis=1))
+
+    def match_points(self, row: int, column: int) -> Matches | None:
+        """The local matches of a query with a reference; None where the run kept no keypoints."""
+        find = self.sequence.trial.recording.percepts[int(self.rows[row])].keypoints
+        kept = self.run.memory.keypoints
+        return count_matches(find(), kept[int(self.references[column])]) if find and kept else None
 
     def curves(self) -> dict[str, Curve]:
         """Precision over recall of this system and of global retrieval, on the same queries."""

@@ -95,6 +95,7 @@ def render_matches(match: Matching) -> str:
         match.disagreements,
         lambda row: queries.found.get(int(match.rows[row])),
         lambda column: references.found.get(int(match.references[column])),
+        match.match_points,
     )
     return shown + "".join(_render_responses(match, typical, queries, references))
 
