@@ -15,7 +15,7 @@ from tmapr.perception.image import Image
 from tmapr.perception.settings import DEFAULT_WEIGHTS, OWN, SHIPPED_HEAD, Perception
 
 MINE = Perception()
-SHIPPED = Descriptor(parts=("pooling", "salad"), weights=(1.0, 0.7), clusters=16)
+SHIPPED = Descriptor(parts=("pooling", "salad"), weights=(1.0, 0.5), clusters=16)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_settings_accept_what_they_made(preset, weights):
             Perception(descriptor=Descriptor()),
             [
                 "perception.descriptor.parts = ['pooling'] (now ['pooling', 'salad'])",
-                "perception.descriptor.weights = [1.0] (now [1.0, 0.7])",
+                "perception.descriptor.weights = [1.0] (now [1.0, 0.5])",
                 "perception.descriptor.clusters = 64 (now 16)",
             ],
         ),

@@ -15,8 +15,10 @@ from tmapr.perception.settings import SHIPPED_HEAD, Perception
 from tmapr.perception.vit import VisionTransformer
 from tmapr.perception.weights import read_checkpoint, save_checkpoint
 from tmapr.simulation.streets import FAMILIES
+from tmapr.training.real import Recall
 from tmapr.training.shipped import RECIPE, SHAPE, TRAINING, TUNING, WEATHERS, WEIGHT, TuningStep
 
+SETS = {"metu", "gardens_night", "gardens_left_night", "gardens_left", "kaist"}
 CARD = SHIPPED_HEAD.with_suffix(".json")
 
 
@@ -81,7 +83,7 @@ def test_the_card_names_the_seeds(key, seeds, made):
 
 def test_the_command_on_the_card_is_one(made, capsys):
     program, *verbs, head, option, folder = made["command"].split()
-    assert (program, head, option, folder) == ("tmapr", "HEAD.safetensors", "--metu", "FOLDER")
+    assert (program, head, option, folder) == ("tmapr", "HEAD.safetensors", "--real", "FOLDER")
     assert command(*verbs, "--help") == 0
     said = capsys.readouterr().out
     assert head in said
@@ -89,18 +91,29 @@ def test_the_command_on_the_card_is_one(made, capsys):
 
 
 def test_the_course_has_a_look_at_worlds_and_real_images_from_the_plain_pooling_to_the_end(made):
-    looks = [TuningStep(**look) for look in made["course"]]
-    assert [look.step for look in looks] == list(range(0, RECIPE.steps + 1, 250))
-    assert [look.step for look in looks if look.loss is None] == [0]
+    looks = made["course"]
+    assert [look["step"] for look in looks] == list(range(0, RECIPE.steps + 1, 250))
+    assert [look["step"] for look in looks if look["loss"] is None] == [0]
     for look in looks:
-        assert set(look.tuning_recall) == set(FAMILIES)
-        assert look.metu_right in range(30)
+        assert set(look["tuning_recall"]) == set(FAMILIES)
+        assert look["metu_right"] in range(30)
 
 
-def test_the_head_helps_on_every_family_and_forgets_no_real_image(made):
-    plain, last = (TuningStep(**made["course"][row]) for row in (0, -1))
-    assert [family for family in FAMILIES if last.tuning_recall[family] <= plain.tuning_recall[family]] == []
-    assert last.metu_right >= plain.metu_right
+def test_the_head_helps_on_every_family_and_forgets_no_image_of_metu(made):
+    plain, last = made["course"][0], made["course"][-1]
+    worse = [family for family in FAMILIES if last["tuning_recall"][family] <= plain["tuning_recall"][family]]
+    assert worse == []
+    assert last["metu_right"] >= plain["metu_right"]
+
+
+def test_the_card_tells_every_real_set_of_the_head_as_it_is_used(made):
+    pooling, head = (
+        {name: Recall(**each) for name, each in made["real"][part].items()} for part in ("pooling", "head")
+    )
+    assert made["real"]["weight"] == WEIGHT
+    assert set(pooling) == set(head) == SETS
+    # As a localizer compares: no set is a point below the pooling alone.
+    assert [name for name in SETS if head[name].centred < pooling[name].centred - 0.01] == []
 
 
 def test_inspecting_the_head_tells_how_it_was_made(made, capsys):
@@ -120,19 +133,19 @@ def test_a_card_that_tells_little_is_described_all_the_same(told):
 
 def test_every_look_is_told_in_a_line(monkeypatch, capsys, tmp_path):
     looks = [
-        TuningStep(0, None, {"campus": 0.7, "city": 0.8}, 0),
-        TuningStep(250, 1.5597, {"campus": 0.8984, "city": 0.96}, None),
+        TuningStep(0, None, {"campus": 0.7, "city": 0.8}, {"gardens_left": Recall(0.725, 0.73)}),
+        TuningStep(250, 1.5597, {"campus": 0.8984, "city": 0.96}, {}),
     ]
     monkeypatch.setattr(shipped, "make_head", lambda *given: iter(looks))
     assert command("weights", "train", tmp_path / "head.safetensors") == 0
     assert capsys.readouterr().out.splitlines()[:2] == [
-        "step 0: plain pooling; R@1 campus 0.700, city 0.800; METU 0 right",
+        "step 0: plain pooling; R@1 campus 0.700, city 0.800; real, plain/centred: gardens left 0.725/0.730",
         "step 250: loss 1.560; R@1 campus 0.898, city 0.960",
     ]
 
 
 def test_a_quiet_training_says_nothing(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(shipped, "make_head", lambda *given: iter([TuningStep(0, None, {}, None)]))
+    monkeypatch.setattr(shipped, "make_head", lambda *given: iter([TuningStep(0, None, {}, {})]))
     assert command("weights", "train", tmp_path / "head.safetensors", "--quiet") == 0
     assert capsys.readouterr().out == ""
 
@@ -140,15 +153,15 @@ def test_a_quiet_training_says_nothing(monkeypatch, capsys, tmp_path):
 def test_what_is_asked_for_is_what_is_made(monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(shipped, "make_head", lambda *given: iter(asked.append(given[:4]) or ()))
-    out, metu = tmp_path / "head.safetensors", tmp_path / "metu"
+    out, real = tmp_path / "head.safetensors", tmp_path / "real"
     assert command("weights", "train", out) == 0
-    assert command("weights", "train", out, "--metu", metu, "--encoder", "lite0.pth", "--device", "cpu") == 0
-    assert asked == [(out, None, "default", "auto"), (out, metu, "lite0.pth", "cpu")]
+    assert command("weights", "train", out, "--real", real, "--encoder", "lite0.pth", "--device", "cpu") == 0
+    assert asked == [(out, None, "default", "auto"), (out, real, "lite0.pth", "cpu")]
 
 
 def test_a_folder_without_real_images_is_refused_before_a_world_is_drawn(undrawn, capsys, tmp_path):
-    said = refusal(capsys, tmp_path / "head.safetensors", "--metu", tmp_path / "nowhere", "--device", "cpu")
-    assert f"{tmp_path / 'nowhere'}: needs images sunny/PLACE/*.jpg and cloudy/PLACE/*.jpg" in said
+    said = refusal(capsys, tmp_path / "head.safetensors", "--real", tmp_path / "nowhere", "--device", "cpu")
+    assert f"{tmp_path / 'nowhere/metu_vistir'}: needs images sunny/PLACE/*.jpg and cloudy/PLACE/*.jpg" in said
     assert list(tmp_path.iterdir()) == []
 
 

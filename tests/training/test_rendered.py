@@ -3,12 +3,10 @@
 import importlib
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 import torch
 
-from tmapr.exceptions import InputError
 from tmapr.perception.card import IMAGENET, Input
 from tmapr.perception.encoder import Features
 from tmapr.perception.image import Image
@@ -21,13 +19,14 @@ from tmapr.simulation.texture import make_texture
 from tmapr.simulation.traverse import Traverse, prepare_passage
 from tmapr.simulation.weather import find_weather
 from tmapr.training.metric import TraversesInMemory
+from tmapr.training.real import RealSet
 from tmapr.training.rendered import Site, encode_sites
 from tmapr.training.shipped import (
     ASKED,
     MAPPED,
     TRAINING,
     TUNING,
-    RealImages,
+    Watched,
     build_encoder,
     make_training_sites,
     make_tuning_sites,
@@ -144,20 +143,15 @@ def test_recall_is_told_for_each_family(lost):
     assert found == {family: 0.0 if family in lost else 1.0 for family in FAMILIES}
 
 
-def test_real_images_are_right_where_the_nearest_shows_the_same_place(tmp_path, rng):
-    scenes = {place: rng.integers(0, 255, (32, 40)).astype(np.uint8) for place in ("arch", "bridge", "gate", "tower")}
-    # Under the sun the tower looks like the gate; nobody asks for the arch.
-    sunny = {"bridge": scenes["bridge"], "gate": scenes["gate"], "tower": scenes["gate"]}
-    for condition, shown in {"cloudy": scenes, "sunny": sunny}.items():
-        for place, picture in shown.items():
-            (tmp_path / condition / place).mkdir(parents=True)
-            cv2.imwrite(str(tmp_path / condition / place / "1.jpg"), picture)
-    assert RealImages(tmp_path, as_pixels, SIZE).count_right(Joined([GridPooling(SIZE[1], columns=1)], [1.0])) == 2
-
-
-def test_a_folder_without_real_images_is_refused(tmp_path):
-    with pytest.raises(InputError, match="sunny"):
-        RealImages(tmp_path, as_pixels, SIZE)
+def test_a_look_tells_of_worlds_and_of_every_real_set():
+    """Of the real places, the last two are taken for each other."""
+    shown = [torch.eye(10)[[*range(8), *last]][:, None].expand(-1, GRID[0] * GRID[1], -1) for last in ((9, 8), (8, 9))]
+    swapped = RealSet(*(Features(tokens, tokens[:, 0], *GRID) for tokens in shown), np.eye(10, dtype=bool))
+    watched = Watched(tuning_frames(("city",)), {"street": swapped})
+    look = watched.look(250, 1.5, Joined([GridPooling(10)], [1.0]))
+    assert (look.step, look.loss) == (250, 1.5)
+    assert look.tuning_recall == {family: 0.0 if family == "city" else 1.0 for family in FAMILIES}
+    assert look.real_recall["street"].plain == 0.8
 
 
 class Brightness(torch.nn.Module):

@@ -79,7 +79,10 @@ def train(
     head: Annotated[
         Path, typer.Argument(metavar="HEAD.safetensors", help="the head to write; its card goes beside it")
     ],
-    metu: Annotated[Path | None, typer.Option(metavar="FOLDER", help="METU-VisTIR: watch real images too")] = None,
+    real: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="with metu_vistir/, gardens/ and kaist/: watch real sets, too"),
+    ] = None,
     encoder: Annotated[str, typer.Option(metavar="FILE", help="another EfficientNet-Lite0 checkpoint")] = "default",
     device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="where to render and train")] = "auto",
     quiet: Quiet = False,
@@ -91,7 +94,7 @@ def train(
         raise InputError(f"{head}: the name of a head ends in .safetensors")
     with needs("train"):
         from tmapr.training.shipped import make_head
-    for look in make_head(head, metu, encoder, device, make_watch("rendering", quiet)):
+    for look in make_head(head, real, encoder, device, make_watch("rendering", quiet)):
         if not quiet:
             typer.echo(_describe_step(look))
     if not quiet:
@@ -101,7 +104,8 @@ def train(
 def _describe_step(look: "TuningStep") -> str:
     loss = "plain pooling" if look.loss is None else f"loss {look.loss:.3f}"
     found = ", ".join(f"{family} {share:.3f}" for family, share in look.tuning_recall.items())
-    real = "" if look.metu_right is None else f"; METU {look.metu_right} right"
+    told = [f"{name.replace('_', ' ')} {each.plain:.3f}/{each.centred:.3f}" for name, each in look.real_recall.items()]
+    real = f"; real, plain/centred: {', '.join(told)}" if told else ""
     return f"step {look.step}: {loss}; R@1 {found}{real}"
 
 
