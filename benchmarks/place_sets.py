@@ -126,6 +126,11 @@ def _record(name: str, descriptors: np.ndarray, truth: np.ndarray) -> Recording:
     return Recording.from_arrays(name, stamps, descriptors, truth=truth)
 
 
+def drop_keypoints(recording: Recording) -> Recording:
+    """As if nobody could look for local features."""
+    return replace(recording, percepts=tuple(replace(each, keypoints=None) for each in recording.percepts))
+
+
 def cut_pooling(recording: Recording, width: int) -> Recording:
     """The first part of the joined descriptor alone, at unit length: what the encoder gives with pooling alone."""
     kept = (percept.descriptor[:width] for percept in recording.percepts)

@@ -1,6 +1,6 @@
 """Real places in one table: how often the right reference ranks first, and what the whole pipeline makes of it.
 
-    python benchmarks/real_places.py [--choosing] [--untrained] [--only NAME …] [--variants NAME …] [--save-as NAME]
+    python benchmarks/real_places.py [--choosing] [--untrained] [--only NAME …] [--variants NAME …]
 
 Gardens Point three ways, KAIST visible → LWIR, METU in R@1, the descriptor streams where only the online half varies,
 and the worlds of `make styles`, cities once more with a map thinned to 5 m. A variant is a line of `VARIANTS`; rows are
@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from decision_tables import mean_cell, show_table
-from place_sets import PlaceSet, Trial, cut_pooling, list_sets, load_trial
+from place_sets import PlaceSet, Trial, cut_pooling, drop_keypoints, list_sets, load_trial
 from proving import HOME
 from proving_rows import ROWS, find_worlds, judge_drive
 from real_sets import REAL
@@ -36,6 +36,7 @@ from tmapr.evaluation.decisions import Mapped
 from tmapr.exceptions import InputError
 from tmapr.labels import Labels
 from tmapr.localizer import Localizer
+from tmapr.retrieval.search import Retrieval
 from tmapr.running.progressive import RecognisedDrive, adapt
 from tmapr.system import System, build, make_map
 from tmapr.types import Estimate, Recognition
@@ -52,16 +53,26 @@ class Variant:
     name: str
     system: System = System()  # noqa: RUF009 (frozen)
     perceive: Callable[[Recording], Recording] | None = None
-    """Of the joined descriptor alone: sets with another one are left out."""
+    joined: bool = False
+    """Whether it needs the joined descriptor: sets with another one are left out."""
 
 
+def cut_to_pooling(recording: Recording) -> Recording:
+    """With the pooling's part of the descriptor alone."""
+    return drop_keypoints(cut_pooling(recording, POOLED))
+
+
+_PLAIN = System(retrieval=Retrieval(centred=False))
+BEFORE = "before"
 VARIANTS = (
-    Variant("pooling", perceive=partial(cut_pooling, width=POOLED)),
+    Variant("pooling", _PLAIN, cut_to_pooling, joined=True),
+    Variant(BEFORE, _PLAIN, drop_keypoints),
+    Variant("centred", perceive=drop_keypoints),
     Variant("default"),
     Variant("fused", System(labels=Labels(mode="fused"))),
 )
-BEFORE = "before"
-"""Rows of an earlier method that are kept; no code makes them again."""
+"""Plain pooling and the joined descriptor, each compared as it is; centred; with local verification, as it is run; and
+learning from itself."""
 
 
 class PlaceRow(Document):
@@ -160,7 +171,7 @@ def gather(variants: Sequence[Variant], sets: Sequence[PlaceSet], kept: Path, gi
 def make_rows(variants: Sequence[Variant], group: Sequence[PlaceSet], kept: Path, data: Path, home: Path) -> None:
     """The missing rows of some sets, each kept when it is finished."""
     for chosen in group:
-        able = [each for each in variants if chosen.joined or each.perceive is None]
+        able = [each for each in variants if chosen.joined or not each.joined]
         for each in able:
             _refuse_stale(each, _path(kept, each.name, chosen))
         missing = [each for each in able if not _path(kept, each.name, chosen).exists()]
@@ -242,7 +253,6 @@ def main() -> None:
     parser.add_argument("--untrained", action="store_true", help="no world has a pose head")
     parser.add_argument("--only", nargs="*", help="names of sets, or how they begin")
     parser.add_argument("--variants", nargs="*", help="names of variants to make rows of; none: all")
-    parser.add_argument("--save-as", help="call the rows of the variant `default` so, and make no others")
     parser.add_argument("--home", type=Path, default=HOME, help="where worlds are kept")
     parser.add_argument("--data", type=Path, default=REAL, help="folder of the real sets")
     parser.add_argument("--workers", type=int, default=2, help="rows at a time")
@@ -250,8 +260,8 @@ def main() -> None:
     folder, grounds = find_worlds(given.choosing, given.untrained)
     sets = [each for each in list_sets(grounds) if not given.only or each.name.startswith(tuple(given.only))]
     variants = [each for each in VARIANTS if not given.variants or each.name in given.variants]
-    gather([Variant(given.save_as)] if given.save_as else variants, sets, folder, given)
-    show(load_rows([BEFORE, *(each.name for each in VARIANTS)], sets, folder), sets)
+    gather(variants, sets, folder, given)
+    show(load_rows([each.name for each in VARIANTS], sets, folder), sets)
 
 
 if __name__ == "__main__":
