@@ -26,6 +26,7 @@ bench: $(READY)
 
 real: $(READY)
 	$(BIN)/python benchmarks/real_images.py
+	$(BIN)/python benchmarks/head_weight.py
 	$(BIN)/python benchmarks/real_descriptors.py
 
 worlds: $(READY)

@@ -123,7 +123,7 @@ class Metric(Contrast):
         1, gt=0, le=4096, description="times so many pairs in a batch: there is one site, that of the map"
     )
     weight: float = Field(1.0, gt=0, description="of the head beside the plain descriptor, which has 1, in training")
-    used_weight: float = Field(0.7, gt=0, description="the same in use, if the descriptor has no head yet")
+    used_weight: float = Field(0.5, gt=0, description="the same in use, if the descriptor has no head yet")
     start: Literal["given", "new"] = Field(
         "given", description="given: the experiment's head, or the shipped one where it fits the encoder | new: random"
     )
