@@ -131,6 +131,16 @@ def drop_keypoints(recording: Recording) -> Recording:
     return replace(recording, percepts=tuple(replace(each, keypoints=None) for each in recording.percepts))
 
 
+def weigh_head(recording: Recording, width: int, factor: float) -> Recording:
+    """The joined descriptor with another weight of what follows the pooling's part, at unit length."""
+    scale = np.ones(recording.percepts[0].descriptor.size)
+    scale[width:] = factor
+    weighed = (scale * percept.descriptor for percept in recording.percepts)
+    unit = [each / np.linalg.norm(each) if each.any() else each for each in weighed]
+    pairs = zip(recording.percepts, unit, strict=True)
+    return replace(recording, percepts=tuple(replace(percept, descriptor=each) for percept, each in pairs))
+
+
 def cut_pooling(recording: Recording, width: int) -> Recording:
     """The first part of the joined descriptor alone, at unit length: what the encoder gives with pooling alone."""
     kept = (percept.descriptor[:width] for percept in recording.percepts)

@@ -52,7 +52,7 @@ def test_positions_that_were_corrected_by_12_m_count_at_once(home, capsys):
     assert said.out.endswith(
         "run/report/index.html: shows other results than these; `tmapr report run` makes it anew\n"
     )
-    assert error_of(home) == pytest.approx(12.0, abs=0.1)
+    assert error_of(home) == pytest.approx(12.0, abs=0.5)
     assert command(*RUN) == 0
     said = capsys.readouterr()
     assert said.err == "night: positions changed; 0 of 16 images are encoded again\n"

@@ -347,7 +347,7 @@ class Noted:
 
     def score_label(self, percept, recognition, truth):
         self.calls.append(("learn", percept, truth))
-        self._tracker.score_label(percept, recognition, truth)
+        return self._tracker.score_label(percept, recognition, truth)
 
     def start_at(self, *start):
         self.calls.append(("start_at", *start))

@@ -19,6 +19,8 @@ _ENOUGH = 10.0
 """Views from which on it is known what is usual."""
 _STRANGE, _STILL_STRANGE = -5.0, -3.5
 """Deviations, the first two measures together, of a strange frame, and of one that follows it."""
+_UNMAPPED = -2.0
+"""Deviations of the first one, without which nothing is strange: around a corner a drive may look like never before."""
 _UNMATCHED = -2.0
 """Deviations that the third one has to add where it is known."""
 _PASSING = 3
@@ -79,6 +81,8 @@ class Novelty:
         if self._last is None or 1.0 - float(self._last @ descriptor) < _AT_ONCE * self._view:
             return False
         deviations = np.minimum((familiar - self._means) / np.sqrt(self._variances + _LEAST), 0.0)
+        if deviations[0] >= _UNMAPPED:
+            return False
         known = self._views[2] >= _ENOUGH and not np.isnan(deviations[2])
         bound = _STILL_STRANGE if self._strange else _STRANGE
         return float(deviations[: 3 if known else 2].sum()) < (bound + _UNMATCHED if known else bound)
