@@ -1,6 +1,6 @@
 """Learning from one's own estimates: does it help the next night, and does it ever hurt?
 
-    python benchmarks/learning.py [--method NAME] [--choosing] [--workers N] [--home FOLDER] [--data FOLDER]
+    python benchmarks/learning.py [--method NAME] [--choosing] [--only NAME …] [--workers N] [--home DIR] [--data DIR]
 
 Rendered worlds, mapped by day and adapted to nothing: one night is driven with `--learn off` and with `--learn fused`,
 then a second night, another drive in the same weather, from what each of them left. R@1 of the second night is that of
@@ -225,9 +225,11 @@ def main() -> None:
     parser = make_parser(__doc__)
     parser.set_defaults(method=METHOD)
     parser.add_argument("--home", type=Path, default=HOME, help="folder of data/learning and runs/learning")
+    parser.add_argument("--only", nargs="*", help="names of worlds; none: all")
     parser.add_argument("--data", type=Path, default=REAL, help="folder of the real sets")
     given = parser.parse_args()
-    folder, grounds = find_worlds(given.choosing)
+    folder, worlds = find_worlds(given.choosing)
+    grounds = [each for each in worlds if not given.only or each.name in given.only]
     rows = gather(folder / "learning" / given.method, grounds, given.home, given.data, given.workers)
     real, rendered = ([row for row in rows if (row.kind == "real") is wanted] for wanted in (True, False))
     show_drives(real, "Real sets", lambda row: row.night)
