@@ -675,6 +675,27 @@ def test_a_state_of_version_3_is_read_with_all_that_it_holds(tracked, run):
     assert digest(found) == digest(held)
 
 
+LATER = ("drive.", "lessons.", "track.novelty.")
+
+
+def drop_conditions(arrays):
+    """What version 4 did not keep."""
+    for name in [name for name in arrays if name.startswith(LATER)]:
+        del arrays[name]
+
+
+def test_a_state_of_version_4_is_read_and_its_drive_has_no_condition_yet(tracked, stream, run):
+    resumed = spoilt_state(tracked, run, drop_conditions, version=4)()
+    held, found = (
+        {name: array for name, array in localizer.arrays().items() if not name.startswith(LATER)}
+        for localizer in (tracked, resumed)
+    )
+    assert digest(found) == digest(held)
+    fresh = next(percept for percept in stream.percepts if percept.stamp > tracked.tracker.belief.stamp)
+    np.testing.assert_array_equal(resumed.recognise(fresh).view, fresh.descriptor)
+    assert not np.array_equal(tracked.recognise(fresh).view, fresh.descriptor)
+
+
 def test_a_state_of_version_3_goes_on_without_dead_reckoning(tracked, run):
     assert len(tracked.arrays()["track.placer.reckoned"])
     resumed = spoilt_state(tracked, run, drop_reckoned, version=3)()
