@@ -675,19 +675,19 @@ def test_a_state_of_version_3_is_read_with_all_that_it_holds(tracked, run):
     assert digest(found) == digest(held)
 
 
-CONDITIONS = ("drive.", "lessons.", "track.novelty.")
+SINCE_VERSION_5 = ("drive.", "lessons.", "track.novelty.")
 
 
 def drop_conditions(arrays):
     """What version 4 did not keep."""
-    for name in [name for name in arrays if name.startswith(CONDITIONS)]:
+    for name in [name for name in arrays if name.startswith(SINCE_VERSION_5)]:
         del arrays[name]
 
 
 def test_a_state_of_version_4_is_read_and_its_drive_has_no_condition_yet(tracked, stream, run):
     resumed = spoilt_state(tracked, run, drop_conditions, version=4)()
     held, found = (
-        {name: array for name, array in localizer.arrays().items() if not name.startswith(CONDITIONS)}
+        {name: array for name, array in localizer.arrays().items() if not name.startswith(SINCE_VERSION_5)}
         for localizer in (tracked, resumed)
     )
     assert digest(found) == digest(held)
