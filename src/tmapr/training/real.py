@@ -93,7 +93,7 @@ def _open_metu(folder: Path, encode: Encode, size: tuple[int, int]) -> RealSet:
         raise InputError(
             f"{folder}: needs images sunny/PLACE/*.jpg and cloudy/PLACE/*.jpg; name the folder around it with --real"
         )
-    seen, shown = (_encode_images([_read_picture(path, size) for path in side], encode) for side in (asked, mapped))
+    seen, shown = (encode(np.stack([_read_picture(path, size) for path in side])) for side in (asked, mapped))
     places = [np.array([path.parent.name for path in side]) for side in (asked, mapped)]
     return RealSet(seen, shown, np.equal.outer(*places))
 
@@ -116,11 +116,7 @@ def _read_drive(
 ) -> tuple[Features, Float[np.ndarray, "frames 2"]]:
     frames = list(read_folder(root, name))
     pictures = [_prepare(frame.image(), size, str(frame.file)) for frame in frames]
-    return _encode_images(pictures, encode), np.array([frame.position for frame in frames], float)
-
-
-def _encode_images(pictures: list[GrayPicture], encode: Encode) -> Features:
-    return encode(np.stack(pictures))
+    return encode(np.stack(pictures)), np.array([frame.position for frame in frames], float)
 
 
 def _read_picture(path: Path, size: tuple[int, int]) -> GrayPicture:
