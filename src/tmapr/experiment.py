@@ -33,7 +33,10 @@ class Data(Settings):
     train: tuple[str, ...] = Field((), description="sequences that train networks")
     validation: tuple[str, ...] = Field((), description="sequences for early stopping and calibration")
     reference: str | tuple[str, ...] | None = Field(None, description="the traverse that is mapped, or a list of them")
-    adapt: tuple[str, ...] = Field((), description="sequences streamed with labels before the test")
+    adapt: tuple[str, ...] = Field((), description="sequences learned with labels before anything is localized")
+    stream: tuple[str, ...] = Field(
+        (), description="sequences localized in this order, each learned with late labels while it is scored"
+    )
     test: tuple[str, ...] = Field((), description="sequences that are localized and evaluated")
 
     @property
@@ -41,6 +44,11 @@ class Data(Settings):
         """The traverses that are mapped; none where none is named. The first one's frame is the map's."""
         named = self.reference
         return (named,) if isinstance(named, str) else named or ()
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """What is localized and evaluated, in the order in which it is: a test finds what the stream has learned."""
+        return (*self.stream, *self.test)
 
     @field_validator("reference", mode="before")
     @classmethod
@@ -55,7 +63,7 @@ class Data(Settings):
     @model_validator(mode="after")
     def _check_names(self) -> "Data":
         """Files are named after sequences: two of one name would overwrite one another."""
-        names = (*self.train, *self.validation, *self.references, *self.adapt, *self.test)
+        names = (*self.train, *self.validation, *self.references, *self.adapt, *self.scored)
         try:
             refuse_names(names, "data")
         except InputError as error:
@@ -64,14 +72,15 @@ class Data(Settings):
 
     @model_validator(mode="after")
     def _check_roles(self) -> "Data":
-        for role, names in (("train", self.train), ("validation", self.validation), ("adapt", self.adapt)):
+        seen = {"train": self.train, "validation": self.validation, "adapt": self.adapt, "stream": self.stream}
+        for role, names in seen.items():
             shared = sorted(set(self.test) & set(names))
             if shared:
                 raise ValueError(f"data.test and data.{role} share {shared[0]!r}; a test sequence must be unseen")
         mapped = sorted(set(self.test) & set(self.references))
         if mapped:
             raise ValueError(f"data.test names the reference {mapped[0]!r}; every frame would match itself")
-        for role, names in (("reference", self.references), ("test", self.test)):
+        for role, names in (("reference", self.references), ("stream", self.stream), ("test", self.test)):
             repeated = sorted({name for name in names if names.count(name) > 1})
             if repeated:
                 raise ValueError(f"data.{role} names {repeated[0]!r} twice")
