@@ -157,54 +157,43 @@ def standardise(values, among):
 
 
 class Memory:
-    """M₀ = {(d_j, p_j, c_j)} in the order it was driven."""
+    """M₀ = {(d_j, p_j, c_j)} in the order it was driven; likelihoods are of so many dimensions."""
 
-    def __init__(self, n, descriptors, positions, places):
-        self.n, self.d, self.p, self.c = n, descriptors, positions, np.array(places)
+    def __init__(self, n, descriptors, positions, places, small=1):
+        self.n, self.d, self.p, self.c, self.small = n, descriptors, positions, np.array(places), small
         self.probes = np.linspace(0, len(positions) - 1, min(n.probes, len(positions))).astype(int)
 
     def search(self, d, scored, cells):
         """Candidates in rank order, and whether the best places constrained them; `scored` is None or `scores`."""
         n, s = self.n, self.d @ d
         score, allowed, constrained = standardise(s, s[self.probes]), np.arange(len(s)), False
-        likely, around = None, lambda place: abs(np.array(cells) - cells[place]).max(axis=1) <= n.neighbours
         if scored:
             logits, leverage, likelihoods = scored
             trust = 1 / (1 + (leverage / n.trusted_leverage) ** n.steepness)  # [trust]
             term = n.class_weight * standardise(logits, logits)
             if likelihoods is not None:
                 usual = standardise(likelihoods, likelihoods)
-                likely = trust * n.likelihood_weight * np.clip(usual, -n.likelihood_clip, n.likelihood_clip)
-                term = term + likely / trust
+                term = term + n.likelihood_weight * np.clip(usual, -n.likelihood_clip, n.likelihood_clip)
             score = score + trust * term[self.c]
             constrained = bool(trust >= 0.5 and n.best_places)
             if constrained:  # [best places]
                 best = np.array(cells)[np.argsort(-logits, kind="stable")[: n.best_places]]
                 away = abs(np.array(cells)[:, None] - best).max(axis=2).min(axis=1)
                 allowed = np.flatnonzero(away[self.c] <= n.neighbours)
-        ranked = self.rank(score, allowed)
-        votes, unseen = np.ones(len(s)), np.setdiff1d(self.probes, allowed)
-        if n.grouped and likely is not None:  # [grouping]
-            for place in set(self.c[ranked[: n.support_matches]].tolist()):
-                score = score + (self.c == place) * np.isin(np.arange(len(s)), allowed) * (
-                    likely[around(place)].mean() - likely[place]
-                )
-            ranked, votes = self.rank(score, allowed), np.exp(likely[self.c])
-        found = []
+        # Ties go to the older place, and there to the older frame.
+        ranked = allowed[np.lexsort((self.c[allowed], -score[allowed]))]
+        unseen, found = np.setdiff1d(self.probes, allowed), []
         for rank, j in enumerate(ranked[: n.candidates]):  # [support and margin]
             near = np.hypot(*(self.p - self.p[j]).T) <= n.radius
-            if n.grouped and likely is not None:
-                near = around(self.c[j])[self.c]
+            support = near[ranked[: n.support_matches]].mean()
+            if n.grouped and scored and likelihoods is not None:  # [grouping]
+                group = abs(np.array(cells) - cells[self.c[j]]).max(axis=1) <= n.neighbours
+                chance = np.exp(self.small * (likelihoods - likelihoods.max()))
+                near, support = group[self.c], chance[group].sum() / chance.sum()
             compared = np.concatenate([ranked[rank:], unseen])
             rival = score[compared][~near[compared]].max(initial=-math.inf)
-            voters = ranked[: n.support_matches]
-            support = (votes * near)[voters].sum() / votes[voters].sum()
             found.append(Candidate(j, self.p[j], self.c[j], s[j], score[j], support, score[j] - rival))
         return found, constrained
-
-    def rank(self, score, allowed):
-        """Best first; ties go to the older place, and there to the older frame."""
-        return allowed[np.lexsort((self.c[allowed], -score[allowed]))]
 
 
 def confidence(s, d, tau_p, c_min):
@@ -254,7 +243,7 @@ class Localizer:
         self.n, self.stamp, self.accepted, self.dissent, self.dissenters = n, None, None, None, 0
         self.places = Adaptation(n, descriptors.shape[1], positions[0] - n.g / 2, lift, reduce)  # [grid]
         learned = [self.places.learn(d, p)[0] for d, p in zip(descriptors, positions, strict=True)]
-        self.memory = Memory(n, descriptors, positions, learned)
+        self.memory = Memory(n, descriptors, positions, learned, len(self.places.shared))
         self.start(positions.mean(axis=0), max(math.hypot(*positions.std(axis=0)), n.tau_p))
 
     def observe(self, stamp, d, pose=None, faulty=False):

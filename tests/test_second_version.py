@@ -45,7 +45,7 @@ CHOICES = {
     ),
     "grouping": (
         "neighbouring places are grouped around a candidate by the mixtures, not told how",
-        "the mean likelihood of a place and its neighbours ranks; their matches support it, others are its rivals",
+        "support is what the mixtures give to a place and its neighbours; matches elsewhere are the rivals of a margin",
     ),
     "best places": (
         "a class ranking constrains the search, not told to how many",
@@ -105,7 +105,7 @@ DEPARTURES = {
         {"level": None},
     ),
     "score": Departure(
-        "cosine similarity ranks inside the classes; likelihoods, of groups, complement it",
+        "cosine similarity ranks inside the classes; likelihoods complement it, and groups of places",
         "cosine, logit and likelihood, each standardised by median and MAD, are added with weights",
         {"class_weight": 0.0, "grouped": True},
     ),

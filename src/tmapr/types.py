@@ -1,7 +1,6 @@
 """The values that travel between the stages: Frame → Percept → PlaceScores → Recognition → Verdict → Belief → Estimate.
 
-Plain frozen records. SI units, radians, float64; stamps are integer nanoseconds since the epoch, because a
-float64 second since the epoch resolves only 238 ns.
+SI units, radians, float64; stamps are integer nanoseconds since the epoch: a float64 second resolves only 238 ns.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +22,6 @@ LATEST = 2**62
 
 HIGHEST_COUNTS = {np.dtype(np.uint8): (255,), np.dtype(np.uint16): (16383, 65535)}
 """The highest counts that an image's depth can hold; thermal cameras put 14 bits into 16."""
-
 Watch = Callable[[Sequence[int]], Iterable[int]]
 """Iterates over frames and may show how far it is."""
 
@@ -131,11 +129,15 @@ class Percept:
 
 @dataclass(frozen=True, slots=True)
 class PlaceScores:
-    """How well each place explains a descriptor; `leverage` is the share of the input nothing learned explains."""
+    """How well each place explains a descriptor, and `leverage`, the share of it that nothing learned explains.
+
+    With G also the log-likelihood of each place, per dimension, and the probability that its mixtures give to it.
+    """
 
     scores: Float[np.ndarray, " classes"]
     leverage: float
     log_likelihoods: Float[np.ndarray, " classes"] | None = None
+    posterior: Float[np.ndarray, " classes"] | None = None
 
     def best(self, count: int) -> list[int]:
         """The places with the highest scores, best first; ties go to the older place."""
@@ -146,8 +148,8 @@ class PlaceScores:
 class Candidate:
     """A reference frame that may be where the camera is.
 
-    `similarity` is the plain cosine that the gates and the confidence use; `score` is what ranked it;
-    `support` is the share of the best matches nearby; `margin` the gap to the best match elsewhere.
+    `similarity` is the plain cosine that the gates and the confidence use; `score` is what ranked it; `support` is the
+    share of the best matches nearby; `margin` the gap to the best match elsewhere that ranks behind it.
     """
 
     reference: int
@@ -185,15 +187,12 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """What a frame looks like: references in rank order, none where nothing was searched or found.
-
-    `leverage` exists where places were scored; `constrained` says whether they narrowed the search; `comparison` is for
-    a tracking method that asks for it.
-    """
+    """What a frame looks like: references in rank order, none where nothing was searched or found."""
 
     candidates: tuple[Candidate, ...] = ()
     leverage: float | None = None
     constrained: bool = False
+    """Whether places narrowed the search; `leverage` exists where they were scored."""
     comparison: Comparison | None = None
     view: Float[np.ndarray, " dim"] | None = None
     """The descriptor under the map's condition: what places were scored for, and what is learned of the frame."""

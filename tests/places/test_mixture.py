@@ -208,3 +208,11 @@ def test_a_likelihood_is_scikit_learns_of_the_same_gaussians(rng):
         again.weights_, again.means_ = counts[place] / counts[place].sum(), means[place]
         again.covariances_, again.precisions_cholesky_ = variances[place], variances[place] ** -0.5
         np.testing.assert_allclose(DIM * found[:, place], again.score_samples(queries), rtol=1e-10)
+
+
+def test_the_posterior_of_places_is_their_share_of_the_densities(rng):
+    mixtures = learned(Mixture(components=2), rng.normal(size=(60, DIM)), rng.integers(4, size=60))
+    likelihoods = mixtures.log_likelihoods(rng.normal(size=DIM))
+    found = mixtures.find_posterior(likelihoods)
+    np.testing.assert_allclose(found, np.exp(DIM * likelihoods - logsumexp(DIM * likelihoods)), rtol=1e-12)
+    assert found.sum() == pytest.approx(1.0)

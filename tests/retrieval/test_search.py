@@ -371,43 +371,22 @@ def around(places):
     return sorted({each for place in places for each in NEIGHBOURS[place]})
 
 
-GROUPED = Retrieval(grouped=True, class_weight=0.0, likelihood_weight=1.0, best_places=0, probes=PROBES, candidates=8)
+GROUPED = Retrieval(grouped=True, class_weight=0.0, best_places=0, probes=PROBES, candidates=8)
 
 
-def test_candidates_have_the_likelihood_of_their_group(memory, queries, scores):
+def test_a_group_is_supported_by_the_mixtures_and_rivals_are_outside(memory, queries, scores, rng):
     for query in queries:
-        given = scores(KNOWN)
-        trust = GROUPED.trust(KNOWN)
-        likely = trust * np.clip(standardised(given.log_likelihoods, given.log_likelihoods), -3, 3)
-        cosines = memory.descriptors.astype(float) @ query
-        alone = standardised(cosines, cosines[memory.probes])
-        own = alone + likely[memory.places]
-        asked = set(memory.places[np.argsort(-own, kind="stable")[:10]].tolist())
-        pooled = [likely[NEIGHBOURS[place]].mean() if place in asked else likely[place] for place in range(PLACES)]
-        expected = alone + np.array(pooled)[memory.places]
-        order = np.argsort(-expected, kind="stable")
+        chances = rng.dirichlet(np.ones(PLACES))
+        given = replace(scores(KNOWN), posterior=chances)
+        total, *_ = brute_force(GROUPED, memory, query, given)
+        order = np.argsort(-total, kind="stable")
         found = GROUPED.search(memory, query, given, around).candidates
-        assert [each.reference for each in found] == memory.frames[order[:8]].tolist()
+        assert [each.reference for each in found] == order[:8].tolist()
         for rank, each in enumerate(found):
             group = NEIGHBOURS[each.place]
-            votes = np.exp(likely[memory.places[order[:10]]])
-            inside = np.isin(memory.places[order[:10]], group)
-            behind = order[rank:][~np.isin(memory.places[order[rank:]], group)]
-            assert each.score == pytest.approx(expected[order[rank]], abs=1e-5)
-            assert each.support == pytest.approx(votes[inside].sum() / votes.sum(), abs=1e-5)
-            assert each.margin == pytest.approx(expected[order[rank]] - expected[behind].max(), abs=1e-5)
-
-
-def test_a_place_that_is_alone_with_its_likelihood_loses_to_a_mode(memory):
-    query = unit(memory.descriptors[[10, 60]].astype(float).sum(axis=0))
-    likelihoods = np.linspace(-1.0, 1.0, PLACES)
-    alone, mode = int(memory.places[60]), int(memory.places[10])
-    likelihoods[[alone - 1, alone, alone + 1]] = [-2.0, 9.0, -2.0]
-    likelihoods[[mode - 1, mode, mode + 1]] = 2.0
-    given = PlaceScores(np.zeros(PLACES), KNOWN, likelihoods)
-    by_itself = replace_setting(GROUPED, grouped=False).search(memory, query, given, around)
-    together = GROUPED.search(memory, query, given, around)
-    assert (by_itself.first.place, together.first.place) == (alone, mode)
+            rivals = [frame for frame in order[rank:] if frame // 7 not in group]
+            assert each.support == pytest.approx(chances[group].sum())
+            assert each.margin == pytest.approx(total[order[rank]] - total[rivals].max(), abs=1e-4)
 
 
 def replace_setting(retrieval, **values):

@@ -113,8 +113,11 @@ class Classifier:
             rows = self._rows(descriptor)
             logits = self._ridge.scores(rows)
             scores = self._unscented.mean_weights @ logits if self._unscented else logits[0]
-            likelihoods = self._mixtures.log_likelihoods(self._reduce(descriptor)) if self._mixtures else None
-            return PlaceScores(scores, self._ridge.leverage(rows[0]), likelihoods)
+            leverage = self._ridge.leverage(rows[0])
+            if not self._mixtures:
+                return PlaceScores(scores, leverage)
+            likelihoods = self._mixtures.log_likelihoods(self._reduce(descriptor))
+            return PlaceScores(scores, leverage, likelihoods, self._mixtures.find_posterior(likelihoods))
 
     def learn(self, descriptor: Float[np.ndarray, " dim"], position: Float[np.ndarray, "2"]) -> Lesson:
         """Absorb a descriptor seen at a position; a position in a new cell adds a place."""

@@ -67,6 +67,11 @@ class Mixtures:
         likelihoods[learned] = totals
         return likelihoods
 
+    def find_posterior(self, log_likelihoods: Float[np.ndarray, " places"]) -> Float[np.ndarray, " places"]:
+        """The probability of each place where all are as likely beforehand."""
+        likely = np.exp(self._dim * (log_likelihoods - log_likelihoods.max(initial=-np.inf)))
+        return likely / likely.sum() if len(likely) else likely
+
     def learn(self, row: Float[np.ndarray, " dim"], place: int) -> None:
         """Absorb one reduced descriptor of a place."""
         self.grow(place + 1)

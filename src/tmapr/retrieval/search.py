@@ -51,7 +51,7 @@ class Retrieval(Settings):
         0.0, ge=0, description="radius of local support and of 'elsewhere', metres; 0: by the reference"
     )
     grouped: bool = Field(
-        False, description="with G, a candidate's likelihood, support and margin are those of its place and neighbours"
+        False, description="with G, support and margin of a candidate are those of its place and neighbours together"
     )
     centred: bool = Field(
         True, description="compare views without what all of a drive share: its condition (route filter alone)"
@@ -85,7 +85,6 @@ class Retrieval(Settings):
         matches = self._match(memory, descriptor, scores, neighbourhood, compare, shared)
         if keypoints and compare and memory.keypoints:
             matches = self._verify(memory, matches, memory.keypoints, keypoints)
-        matches = self._group(memory, matches, neighbourhood)
         order = np.argsort(-matches.scores, kind="stable")
         ranks = range(min(count or self.candidates, len(order)))
         found = tuple(self._pick(memory, descriptor, matches, order, rank, neighbourhood) for rank in ranks)
@@ -112,13 +111,11 @@ class Retrieval(Settings):
         total = (cosines - center) / deviation
         # Probes also contradict a constrained search where it has not looked.
         probed = (background - center) / deviation
-        term, likelihoods, comparison = None, None, None
-        if scores and trust > 0:
-            likelihoods = self._weigh_likelihoods(scores, trust)
-            term = trust * self.class_weight * _standardise(scores.scores)
-            term = term if likelihoods is None else term + likelihoods
+        term = trust * self._place_term(scores) if scores and trust > 0 else None
+        if term is not None:
             total += term[memory.places[rows]]
             probed += term[memory.places[memory.probes]]
+        comparison = None
         if everywhere is not None:
             places = np.zeros(len(memory)) if term is None else term[memory.places]
             comparison = Comparison((everywhere - center) / deviation, places, everywhere)
@@ -126,7 +123,8 @@ class Retrieval(Settings):
         if allowed is not None:
             unseen = ~np.isin(memory.places[memory.probes], allowed)
         elsewhere = _Unseen(memory.probes[unseen], probed[unseen])
-        return _Matches(rows, total, elsewhere, allowed is not None, comparison, likelihoods if self.grouped else None)
+        modes = scores.posterior if scores and self.grouped else None
+        return _Matches(rows, total, elsewhere, allowed is not None, comparison, modes)
 
     def _verify(
         self, memory: Memory, matches: "_Matches", references: ReferenceKeypoints, find: LazyKeypoints
@@ -146,26 +144,12 @@ class Retrieval(Settings):
         scores = matches.scores + np.nan_to_num(local[matches.rows])
         return replace(matches, scores=scores, comparison=replace(matches.comparison, local=local))
 
-    def _weigh_likelihoods(self, scores: PlaceScores, trust: float) -> Float[np.ndarray, " classes"] | None:
-        """What G adds to the score of each place."""
-        if scores.log_likelihoods is None:
-            return None
-        usual = np.clip(_standardise(scores.log_likelihoods), -self.clip, self.clip)
-        return trust * self.likelihood_weight * usual
-
-    def _group(self, memory: Memory, matches: "_Matches", neighbourhood: Neighbourhood) -> "_Matches":
-        """With the mean likelihood of a place and its neighbours in place of its own, where the best matches are.
-
-        A mode of the route is likely around the match, too; a place that is alone with its likelihood is not one.
-        """
-        likely = matches.likelihoods
-        if likely is None:
-            return matches
-        best = np.argsort(-matches.scores, kind="stable")[: self.support_matches]
-        places, scores = memory.places[matches.rows], matches.scores.copy()
-        for place in np.unique(places[best]).tolist():
-            scores[places == place] += likely[neighbourhood([place])].mean() - likely[place]
-        return replace(matches, scores=scores)
+    def _place_term(self, scores: PlaceScores) -> Float[np.ndarray, " classes"]:
+        term = self.class_weight * _standardise(scores.scores)
+        if scores.log_likelihoods is not None:
+            likelihood = np.clip(_standardise(scores.log_likelihoods), -self.clip, self.clip)
+            term = term + self.likelihood_weight * likelihood
+        return term
 
     def _pick(
         self,
@@ -176,12 +160,14 @@ class Retrieval(Settings):
         rank: int,
         neighbourhood: Neighbourhood,
     ) -> Candidate:
-        """A candidate, its support among the best matches and its margin over those behind it.
+        """A candidate, its support and its margin over those behind it.
 
-        Candidates before it were rejected by the time that it is judged.
+        Candidates before it are rejected by the time that it is judged. Grouped, a match is here if its place is the
+        candidate's or next to it, and what G's mixtures give to these places is the support: a mode of the route has
+        some, a place that merely looks alike is alone.
         """
         score, row = float(matches.scores[order[rank]]), int(matches.rows[order[rank]])
-        group = None if matches.likelihoods is None else neighbourhood([int(memory.places[row])])
+        group = None if matches.modes is None else neighbourhood([int(memory.places[row])])
 
         def is_here(rows: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
             if group is not None:
@@ -189,16 +175,14 @@ class Retrieval(Settings):
             return _near(memory.positions[rows], memory.positions[row], self.support_radius or memory.reference.place)
 
         voters, behind = matches.rows[order[: self.support_matches]], order[rank:]
-        votes = np.ones(len(voters))
-        if matches.likelihoods is not None:
-            votes = np.exp(matches.likelihoods[memory.places[voters]])
+        support = is_here(voters).mean() if matches.modes is None else matches.modes[group].sum()
         rivals = matches.scores[behind][~is_here(matches.rows[behind])]
         unseen = matches.unseen.scores[~is_here(matches.unseen.rows)]
         return memory.name_candidate(
             row,
             similarity=memory.measure_cosine(row, descriptor),
             score=score,
-            support=float(votes[is_here(voters)].sum() / votes.sum()),
+            support=min(float(support), 1.0),
             margin=score - float(max(rivals.max(initial=-np.inf), unseen.max(initial=-np.inf))),
         )
 
@@ -218,8 +202,8 @@ class _Matches:
     unseen: _Unseen
     constrained: bool
     comparison: Comparison | None
-    likelihoods: Float[np.ndarray, " classes"] | None = None
-    """What G adds to each place's score, if it groups candidates."""
+    modes: Float[np.ndarray, " classes"] | None = None
+    """What G's mixtures say of each place, where candidates are grouped by it."""
 
 
 def _near(
