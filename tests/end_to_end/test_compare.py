@@ -149,7 +149,7 @@ def test_what_was_trained_is_not_trained_again(said, home, monkeypatch, capsys):
     [
         (["--models", "apr,posenet"], "--models apr,posenet: there is no 'posenet'; allowed are apr, atloc"),
         (["--trunks", "mine"], "--trunks mine: there is no 'mine'; allowed are own, frozen"),
-        (["--set", "data.test=[]"], "data.test and data.reference: a comparison needs both"),
+        (["--set", "data.test=[]"], "data.test (or data.stream) and data.reference: a comparison needs both"),
         (["--set", "data.train=[]"], "data.train is empty"),
     ],
 )
