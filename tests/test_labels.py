@@ -157,3 +157,30 @@ def test_a_report_names_the_labels(labels, text):
 def test_only_a_localized_estimate_teaches_itself(status):
     due = teacher(mode="fused").due(estimate(1, status=status), None)
     assert bool(due) is (status is Status.LOCALIZED)
+
+
+@pytest.mark.parametrize("delay", [0, 3, 2 * FRAMES])
+def test_labels_that_wait_when_a_drive_ends_come_at_once_and_in_order(delay):
+    late = teacher(mode="truth", delay=delay)
+    came = taught(late, range(FRAMES), faulty=(9,), unlabelled=(10,))
+    rest = late.hand_over()
+    assert [stamp for stamp in (*came, *(seen.stamp for seen, _ in rest)) if stamp is not None] == [*range(9), 11]
+    for seen, position in rest:
+        np.testing.assert_array_equal(position, truth(seen.stamp))
+        np.testing.assert_array_equal(seen.descriptor, estimate(seen.stamp).percept.descriptor)
+    assert late.hand_over() == []
+    assert taught(late, range(delay)) == [None] * delay
+
+
+@pytest.mark.parametrize("mode", ["off", "fused"])
+def test_only_true_labels_wait_for_the_end_of_a_drive(mode):
+    waiting = teacher(mode="truth", delay=FRAMES)
+    taught(waiting, range(FRAMES))
+    other = teacher(mode=mode)
+    other.restore(waiting.arrays())
+    assert other.hand_over() == []
+
+
+@pytest.mark.parametrize(("mode", "streamed"), [("off", "truth+7"), ("truth", "truth+7"), ("fused", "fused")])
+def test_a_stream_learns_from_the_truth_unless_it_teaches_itself(mode, streamed):
+    assert Labels(mode=mode, delay=7).streamed.description == streamed

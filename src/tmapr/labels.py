@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
-from tmapr.config import Settings, filled
+from tmapr.config import Settings, changed, filled
 from tmapr.reference import Reference
 from tmapr.types import FARTHEST, LATEST, Estimate, Percept, Reason, Status
 
@@ -40,6 +40,11 @@ class Labels(Settings):
     def description(self) -> str:
         """The mode as reports print it: `truth+120` says that labels came 120 frames late."""
         return f"truth+{self.delay}" if self.mode == "truth" else self.mode
+
+    @property
+    def streamed(self) -> "Labels":
+        """As `data.stream` learns: from the truth, which comes late, unless it is to teach itself."""
+        return self if self.mode == "fused" else changed(self, {"mode": "truth"})
 
 
 LAYOUT = {
@@ -78,6 +83,14 @@ class Teacher:
         if self._labels.mode == "fused" and self._certain(estimate):
             return [(_keep(estimate), estimate.position)]
         return []
+
+    def hand_over(self) -> list[Label]:
+        """The true labels that still wait, all at once: their drive has ended."""
+        if self._labels.mode != "truth":
+            return []
+        rest = [label for label in self._waiting if label]
+        self._waiting.clear()
+        return rest
 
     def _certain(self, estimate: Estimate) -> bool:
         candidate = estimate.candidate

@@ -24,7 +24,7 @@ from tmapr.inputs import (
     read_position,
     read_stamp,
 )
-from tmapr.labels import Teacher
+from tmapr.labels import Label, Teacher
 from tmapr.learning import Student
 from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
@@ -204,8 +204,15 @@ class Localizer:
         with self._changing:
             if self._student and self._teacher.mode == "fused":
                 return self._student.learn_due(self.classifier, self._weigh)
-            due = self._teacher.due(estimate, known)
-            return [self.classifier.learn(seen.descriptor, position) for seen, position in due]
+            return self._learn_labels(self._teacher.due(estimate, known))
+
+    def end_drive(self) -> list[Lesson]:
+        """Learn the true labels of this drive that are still to come; with the next drive nobody waits for them."""
+        with self._changing:
+            return self._learn_labels(self._teacher.hand_over())
+
+    def _learn_labels(self, due: list[Label]) -> list[Lesson]:
+        return [self.classifier.learn(seen.descriptor, position) for seen, position in due]
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""

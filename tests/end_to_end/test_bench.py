@@ -132,6 +132,12 @@ def test_a_run_folder_is_timed_with_its_own_map_and_recorded_frames(recorded):
     assert list(result["stages"]) == STAGES
 
 
+def test_frames_of_a_stream_are_as_good_as_those_of_a_test(bench, street, monkeypatch):
+    monkeypatch.chdir(street.parents[1])
+    streamed = ("--set", "data.stream=['night']", "--set", "data.test=[]")
+    assert bench("runs/street", *SMALL, *streamed, "--format", "json")[1]["images"] == "recorded, night"
+
+
 def test_a_run_folder_starts_from_what_it_learned(recorded, street):
     system = load_settings(Experiment, street / "experiment.toml").system
     mapped = Map.load(street / "map.npz", system).classifier()

@@ -144,12 +144,27 @@ def test_what_was_trained_is_not_trained_again(said, home, monkeypatch, capsys):
     assert "full system" in told.out
 
 
+def test_only_the_system_learns_from_a_stream_and_its_row_says_so(home, monkeypatch, capsys):
+    monkeypatch.chdir(home)
+    streamed = ("--set", "name=stream", "--set", "data.stream=['night']", "--set", "data.test=[]")
+    small = ("--seeds", "1", "--models", "apr", "--set", "training.epochs=1", "--device", "cpu", "--quiet")
+    assert command("compare", "street.toml", *streamed, *small) == 0
+    found = json.loads((home / "runs/stream/compare/comparison.json").read_text())["test"]["night"]
+    assert {row["name"]: row["protocol"] for row in found} == {
+        "full system": "stream truth+120",
+        "global retrieval": "test",
+        "constant": "test",
+        "APR": "test",
+    }
+    assert "stream truth+120: while it was scored" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--models", "apr,posenet"], "--models apr,posenet: there is no 'posenet'; allowed are apr, atloc"),
         (["--trunks", "mine"], "--trunks mine: there is no 'mine'; allowed are own, frozen"),
-        (["--set", "data.test=[]"], "data.test and data.reference: a comparison needs both"),
+        (["--set", "data.test=[]"], "data.test (or data.stream) and data.reference: a comparison needs both"),
         (["--set", "data.train=[]"], "data.train is empty"),
     ],
 )

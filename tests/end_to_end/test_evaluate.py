@@ -78,7 +78,7 @@ def test_the_tables_print_the_numbers_of_the_file(home, capsys):
 def test_another_run_is_compared_beneath(home, capsys):
     assert command("evaluate", home / "runs/block", "--against", home / "runs/other") == 0
     printed = capsys.readouterr().out
-    assert re.search(r"night\s+RMSE m\s+\d+\s+\d+\.\d{3}\s+\d+\.\d{3}\s+-?\d+\.\d{3}\s+-?\d+\.\d{3}", printed)
+    assert re.search(r"night\s+test\s+RMSE m\s+\d+\s+\d+\.\d{3}\s+\d+\.\d{3}\s+-?\d+\.\d{3}\s+-?\d+\.\d{3}", printed)
     assert f"A: {home / 'runs/block'}; labels off; alignment none" in printed
     assert f"B: {home / 'runs/other'}; labels off; alignment none" in printed
     assert not (home / "runs/other/errors.json").exists()

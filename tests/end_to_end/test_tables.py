@@ -157,7 +157,7 @@ def test_the_papers_rows_come_only_when_asked_for(run, capsys, name):
 
 def test_the_comparison_of_runs_can_be_printed_as_text(run, capsys):
     assert command("report", run, "--format", "text") == 0
-    assert capsys.readouterr().out.startswith("run    sequence  alignment")
+    assert capsys.readouterr().out.startswith("run    sequence  protocol  alignment")
 
 
 def test_out_names_the_file(run, tmp_path, capsys):

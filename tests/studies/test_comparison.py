@@ -216,6 +216,7 @@ def test_a_row_survives_a_file(rng):
             "high": None,
             "verdict": None,
             "budget": "8 images",
+            "protocol": None,
         },
         {
             "name": "other",
@@ -230,6 +231,7 @@ def test_a_row_survives_a_file(rng):
             "high": other.high,
             "verdict": "better",
             "budget": "",
+            "protocol": None,
         },
     ]
 

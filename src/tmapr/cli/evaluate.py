@@ -67,19 +67,23 @@ def print_errors(errors: "Errors") -> None:
     from tmapr.reports.tables.errors import (
         describe_decisions,
         describe_detour,
-        list_warnings,
         name_alignment,
         tabulate_decisions,
         tabulate_honesty,
         tabulate_poses,
         tabulate_rankings,
         tabulate_tracks,
+        warn_of,
     )
+    from tmapr.reports.tables.stream import describe_labels, tabulate_forgetting, tabulate_stream
 
     for table in (tabulate_tracks, tabulate_poses, tabulate_decisions, tabulate_rankings, tabulate_honesty):
         _print(table(errors.test))
-    typer.echo(f"labels {errors.labels}; alignment {name_alignment(errors.alignment)}")
-    for line in list_warnings(errors.alignment, errors.labels):
+    for streamed in filter(None, (tabulate_stream(errors), tabulate_forgetting(errors.stream))):
+        _print(streamed)
+    labels = describe_labels(errors.labels, errors.test.values())
+    typer.echo(f"protocol {'; '.join(errors.protocols)}; labels {labels}; alignment {name_alignment(errors.alignment)}")
+    for line in warn_of(errors):
         typer.echo(line)
     for name, entry in errors.test.items():
         typer.echo(f"{name}: {_list_counts(entry.reasons)}; {_list_counts(entry.status)}")

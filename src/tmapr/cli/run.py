@@ -1,4 +1,4 @@
-"""`tmapr run`: adapt with labels, then localize the test sequences."""
+"""`tmapr run`: adapt with labels, stream, then localize the test sequences."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ _MOST = 0.8
 
 def run(  # noqa: PLR0913 (each an option)
     experiment: ExperimentFile,
-    learn: Annotated[Literal["off", "fused", "truth"] | None, typer.Option(help="learn on the test sequences")] = None,
+    learn: Annotated[Literal["off", "fused", "truth"] | None, typer.Option(help="learn while localizing")] = None,
     label_delay: Annotated[int | None, typer.Option(help="frames by which true labels are late")] = None,
     align_apr: Annotated[
         Literal["none", "adapt", "oracle"] | None, typer.Option(help="fit the pose head first")
@@ -36,7 +36,9 @@ def run(  # noqa: PLR0913 (each an option)
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Localize the test sequences, after adapting to the labelled ones; percepts that are missing are encoded first."""
+    """Localize sequences, streamed ones and tests, after adapting to labelled ones; missing percepts are encoded."""
+    from tmapr.artifacts.documents.runs import Provenance
+    from tmapr.reports.tables.stream import describe_labels
     from tmapr.running.running import run_experiment
 
     chosen = {"labels.mode": learn, "labels.delay": label_delay, "align_apr": align_apr}
@@ -49,9 +51,12 @@ def run(  # noqa: PLR0913 (each an option)
         make_encoding(settings, folder, device, quiet, choose_trust(verify, force)),
     )
     if not quiet:
-        for name in settings.data.test:
-            typer.echo(_summary(folder.estimates(name), settings.system.tracking.gates.min_similarity))
-        typer.echo(f"labels {settings.system.labels.description}; now: tmapr evaluate {folder.path}")
+        made = Provenance.load(folder.provenance, f"tmapr run {experiment}")
+        for name, entry in made.sequences.items():
+            summary = _summary(folder.estimates(name), settings.system.tracking.gates.min_similarity)
+            typer.echo(f"{summary} [{entry.protocol_name}]")
+        labels = describe_labels(made.labels, made.sequences.values())
+        typer.echo(f"labels {labels}; now: tmapr evaluate {folder.path}")
         if folder.page.exists():
             typer.echo(f"{folder.page}: shows the run before this one; `tmapr report {folder.path}` makes it anew")
 

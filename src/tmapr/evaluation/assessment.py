@@ -58,7 +58,7 @@ def assess(
 ) -> SequenceErrors:
     """Every figure of a sequence; with a `fit`, after fitting each trajectory. `ours` and `plain` are of rankings."""
     table, fused = trial.table, trial.fused
-    apr_fit, fused_fit = (_fit_column(column, trial, fit) for column in (table.apr_positions, fused))
+    apr_fit, fused_fit = (fit_column(column, trial, fit) for column in (table.apr_positions, fused))
     return SequenceErrors(
         frames=len(trial.recording),
         apr=_summarize(table.apr_positions, trial, apr_fit),
@@ -75,8 +75,7 @@ def assess(
         off_map=_off_map(trial),
         decisions=_decide(trial),
         loops=score_recognition(trial.queries, trial.threshold, ours, plain),
-        step_ms=timings.step_ms,
-        update_ms=timings.update_ms,
+        **dict(timings),
     )
 
 
@@ -127,12 +126,13 @@ def _decide(trial: Trial) -> Decisions:
     return judge_decisions(judged, Mapped(memory.positions[memory.order]))
 
 
-def _fit_column(column: Column, trial: Trial, fit: Fit | None) -> PlanarTransform | None:
+def fit_column(column: Column, trial: Trial, fit: Fit | None) -> PlanarTransform | None:
+    """What brings a track nearest to the truth, if that is asked for."""
     both = column.known & trial.recording.known
     return fit(column.values[both], trial.recording.truth[both]) if fit and both.any() else None
 
 
-def _frame_errors(column: Column, trial: Trial, moved: PlanarTransform | None) -> Float[np.ndarray, " n"]:
+def frame_errors(column: Column, trial: Trial, moved: PlanarTransform | None) -> Float[np.ndarray, " n"]:
     """Of the frames that have both positions."""
     both = column.known & trial.recording.known
     estimated = moved(column.values[both]) if moved else column.values[both]
@@ -140,12 +140,12 @@ def _frame_errors(column: Column, trial: Trial, moved: PlanarTransform | None) -
 
 
 def _summarize(column: Column, trial: Trial, moved: PlanarTransform | None = None) -> ErrorSummary | None:
-    errors = _frame_errors(column, trial, moved)
+    errors = frame_errors(column, trial, moved)
     return summarize_errors(errors) if len(errors) else None
 
 
 def _summarize_fused(column: Column, trial: Trial, moved: PlanarTransform | None) -> FusedErrors:
-    errors = _frame_errors(column, trial, moved)
+    errors = frame_errors(column, trial, moved)
     return FusedErrors(**dict(summarize_errors(errors)), rmse_interval=_interval(rmse_of(errors), len(errors)))
 
 

@@ -58,7 +58,7 @@ def invent_benchmark(settings: Experiment, timed: TimedPerceiver, references: in
 def load_benchmark(
     path: Path, device: str, precision: Precision | None, frames: int, overrides: list[str]
 ) -> Benchmark:
-    """A run folder's own perceiver, map and settings, and frames of its first test sequence if they are there."""
+    """A run folder's own perceiver, map and settings, and frames of its first scored sequence if they are there."""
     folder = RunFolder(path)
     return read_whole(folder, lambda: _load(folder, device, precision, frames, overrides))
 
@@ -80,16 +80,16 @@ def _load(folder: RunFolder, device: str, precision: Precision | None, frames: i
 
 def _assemble(settings: Experiment, timed: TimedPerceiver, environment: Map, frames: int) -> Benchmark:
     data = settings.data
-    if not data.test:
+    if not data.scored:
         return _assemble_with_invented_frames(settings, timed, environment, frames, f"{MADE_UP} (no test sequence)")
     try:
-        sequence = open_data(data, data.test[0], environment.frame)
+        sequence = open_data(data, data.scored[0], environment.frame)
     except InputError as error:  # a run folder may have been copied here without its data
         return _assemble_with_invented_frames(settings, timed, environment, frames, f"{MADE_UP} ({error})")
     image, size = settings.perception.image, settings.perception.size
     shown = read_frames(iter(sequence), WARM_UPS + frames, image, size)
     work = Workload(settings.system, environment, timed.stream, image, size, shown)
-    return Benchmark(timed, work, f"recorded, {data.test[0]}")
+    return Benchmark(timed, work, f"recorded, {data.scored[0]}")
 
 
 def _assemble_with_invented_frames(

@@ -4,10 +4,12 @@ import hashlib
 from collections.abc import Mapping
 
 from tmapr.artifacts.documents.runs import Errors
+from tmapr.artifacts.documents.streams import StreamFigures
 from tmapr.artifacts.results import renewing
 from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.evaluation.alignment import fit_planar
 from tmapr.evaluation.assessment import Fit, assess
+from tmapr.evaluation.stretches import measure_stream
 from tmapr.running.finished import FinishedRun
 from tmapr.running.ranking import rank_by_similarity, rank_by_system, recall_at
 from tmapr.types import Watch
@@ -17,14 +19,15 @@ FITS: Mapping[str, Fit] = {"planar": fit_planar}
 
 
 def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> Errors:
-    """Evaluate every test sequence; with an alignment, after fitting each trajectory to the truth."""
-    fit = FITS.get(align)
-    ours, plain = rank_by_system(run), rank_by_similarity(run.environment.memory)
+    """Evaluate every sequence that was scored; with an alignment, after fitting each trajectory to the truth."""
+    fit, data = FITS.get(align), run.experiment.data
+    ours, plain = rank_by_system(run) if data.test else None, rank_by_similarity(run.environment.memory)
     tests = {}
-    for name in run.experiment.data.test:
+    for name in data.scored:
         trial = run.trial(name)
         opportunity = trial.queries.opportunity
-        recalls = recall_at(ours, trial.recording, opportunity, watch) if ours else None
+        # The states that answered a streamed sequence are gone; its first candidates are in its table.
+        recalls = recall_at(ours, trial.recording, opportunity, watch) if ours and name in data.test else None
         plain_recalls = recall_at(plain, trial.recording, opportunity)
         tests[name] = assess(trial, run.provenance.sequences[name], recalls, plain_recalls, fit)
     return Errors(
@@ -34,7 +37,16 @@ def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> 
         frame=run.environment.frame,
         settings_sha256=run.provenance.settings_sha256,
         evaluated_sha256=_digest(run),
+        stream=_evaluate_stream(run, fit),
     )
+
+
+def _evaluate_stream(run: FinishedRun, fit: Fit | None) -> StreamFigures | None:
+    record = run.provenance.stream
+    if record is None:
+        return None
+    measured = {name: measure_stream(run.trial(name), fit) for name in record.order}
+    return StreamFigures(**dict(record), while_learning=measured)
 
 
 def save_errors(errors: Errors, folder: RunFolder) -> None:
@@ -47,7 +59,7 @@ def read_errors(run: FinishedRun) -> Errors:
     """What the last evaluation found; evaluated again, in memory, where that is missing or about something else."""
     if not run.folder.errors.exists():
         return evaluate_run(run)
-    for name in run.experiment.data.test:
+    for name in run.experiment.data.scored:
         run.trial(name)  # what is missing or does not fit is refused by its name, and not as a digest
     errors = Errors.load(run.folder.errors, f"tmapr evaluate {run.folder.path}")
     return errors if errors.evaluated_sha256 == _digest(run) else evaluate_run(run, errors.alignment)
@@ -55,7 +67,7 @@ def read_errors(run: FinishedRun) -> Errors:
 
 def _digest(run: FinishedRun) -> str:
     """Names the run, its estimates and the percepts and truth that it is compared with."""
-    names = run.experiment.data.test
+    names = run.experiment.data.scored
     files = [run.folder.provenance, *map(run.folder.estimates, names)]
     marks = [f"{each.percepts}{each.truth}" for each in (run.trial(name).recording.marks for name in names)]
     return hashlib.sha256("".join([*map(file_digest, files), *marks]).encode()).hexdigest()

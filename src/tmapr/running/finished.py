@@ -1,4 +1,4 @@
-"""A finished run read back: its settings, its map, and what it said of every test frame beside what was true.
+"""A finished run read back: its settings, its map, and what it said of every scored frame beside what was true.
 
 A run whose experiment, map or percepts changed after its estimates were made is refused.
 """
@@ -48,19 +48,21 @@ class FinishedRun:
         provenance = Provenance.load(folder.provenance, f"tmapr run {folder.experiment}")
         if provenance.experiment_sha256 != file_digest(folder.experiment):
             raise InputError(f"{folder.experiment}: has changed since its estimates were made; run `tmapr run` again")
-        for name in set(experiment.data.test) - set(provenance.sequences):
+        for name in set(experiment.data.scored) - set(provenance.sequences):
             raise InputError(f"{folder.provenance}: knows nothing of {name!r}; run `tmapr run` again")
         environment = Map.load(folder.map, experiment.system, experiment.data.references)
         if provenance.map != environment.digest:
             raise InputError(f"{folder.path}: its estimates were made with another map; run `tmapr run` again")
         run = cls(folder, experiment, provenance, environment, name_published(folder))
-        for name in dict.fromkeys((*experiment.data.references, *experiment.data.adapt)):
+        # How streamed sequences did when they were asked again was found with the truth of then, too.
+        data = experiment.data
+        for name in dict.fromkeys((*data.references, *data.adapt, *data.stream)):
             if folder.percepts(name).exists():
                 run._refuse_changed(name, run._load_recording(name), learned=True)
         return run
 
     def trial(self, name: str) -> Trial:
-        """One of its test sequences, read once; without any true position it is refused."""
+        """One of the sequences that it scored, read once; without any true position it is refused."""
         if name not in self._trials:
             self._trials[name] = self._load_trial(name)
             if name_published(self.folder) != self.published:

@@ -1,7 +1,8 @@
 """Recall@N: how often one of the first N references shows the query's place, whatever any threshold says.
 
 The share is over the opportunities of `loops`. A frame that cannot be used has no references and misses its own. The
-model is asked again: a run keeps only the candidates that were judged.
+model is asked again: a run keeps only the candidates that were judged. Of a streamed sequence it cannot be, since A_t
+changed from frame to frame.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,10 @@
-"""Run an experiment from its percepts: adapt with labels, then localize every test sequence.
+"""Run an experiment from its percepts: adapt with labels, stream, then localize every test sequence.
 
-Each test sequence starts from the same adapted state, so their order does not matter.
+Each test sequence starts from the state that adapting and streaming left, so their order does not matter.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.beliefs import save_beliefs
 from tmapr.artifacts.documents.runs import Provenance, RecordingMarks, SequenceTimings
+from tmapr.artifacts.documents.streams import StreamRecord, StretchFigures
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder, file_digest, read_head_error
@@ -20,11 +22,22 @@ from tmapr.evaluation.alignment import PlanarTransform, fit_planar
 from tmapr.evaluation.errors import summarize_durations
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
+from tmapr.localizer import Localizer
 from tmapr.perception.settings import OWN
 from tmapr.running.encoding import Encoding
 from tmapr.running.progressive import Progress, adapt, localize
-from tmapr.system import Map, build, make_map, resume
+from tmapr.running.streaming import Stream, build_learning, is_trained_on
+from tmapr.system import Map, make_map, resume
 from tmapr.types import Percept, Watch
+
+
+@dataclass(frozen=True, slots=True)
+class _Drives:
+    """The recordings of a run by their roles."""
+
+    adapt: tuple[Recording, ...]
+    stream: tuple[Recording, ...]
+    test: tuple[Recording, ...]
 
 
 def map_experiment(
@@ -45,24 +58,25 @@ def map_experiment(
 def run_experiment(
     experiment: Experiment, folder: RunFolder, watch: Watch = iter, encoding: Encoding | None = None
 ) -> None:
-    """Stream the adapt sequences with labels, then the test sequences; write estimates and provenance.
+    """Learn the adapt sequences, then score the stream and the tests; write estimates and provenance.
 
     A map whose traverses have changed is made again. All that belongs together is published together, at the end.
     """
     encoding = encoding or Encoding(experiment, folder)
-    if not experiment.data.test:
-        raise InputError("data.test is empty; name the sequences to localize")
+    if not experiment.data.scored:
+        raise InputError("data.test is empty, and so is data.stream; name the sequences to localize")
     if not folder.map.exists():
         raise InputError(f"{folder.map}: no such file; make it with `tmapr map EXPERIMENT`")
     with writing(folder.path):
         environment, remade = _open_map(experiment, folder, encoding, watch)
-        adaptation = [_load_matching(encoding, name, environment) for name in experiment.data.adapt]
-        tests = [_load_matching(encoding, name, environment) for name in experiment.data.test]
-        _tell_unverified(experiment, folder, encoding, environment, tests)
+        data = experiment.data
+        roles = (data.adapt, data.stream, data.test)
+        drives = _Drives(*(tuple(_load_matching(encoding, name, environment) for name in names) for names in roles))
+        _tell_unverified(experiment, folder, encoding, environment, (*drives.stream, *drives.test))
         with encoding.publishing(folder) as staged:
             if remade:
                 environment.save(staged.map)
-            _write_run(experiment, staged, environment, adaptation, tests, watch)
+            _write_run(experiment, staged, environment, drives, watch)
 
 
 def _open_map(experiment: Experiment, folder: RunFolder, encoding: Encoding, watch: Watch) -> tuple[Map, bool]:
@@ -83,7 +97,7 @@ def _open_map(experiment: Experiment, folder: RunFolder, encoding: Encoding, wat
 
 
 def _tell_unverified(
-    experiment: Experiment, folder: RunFolder, encoding: Encoding, environment: Map, tests: list[Recording]
+    experiment: Experiment, folder: RunFolder, encoding: Encoding, environment: Map, scored: Sequence[Recording]
 ) -> None:
     """Say where matches cannot be verified that usually are; a program's own percepts have no images."""
     if experiment.system.tracking.method != "route" or experiment.perception.encoder == OWN:
@@ -91,7 +105,7 @@ def _tell_unverified(
     if environment.memory.keypoints is None:
         encoding.tell(f"{folder.map}: has no keypoints beside it; matches are not verified")
         return
-    for recording in tests:
+    for recording in scored:
         if not any(percept.keypoints for percept in recording.percepts):
             encoding.tell(f"{recording.sequence}: has no keypoints; its matches are not verified")
 
@@ -101,44 +115,74 @@ def _load_references(experiment: Experiment, encoding: Encoding) -> list[Recordi
     return [replace(encoding.recording(name), sequence=name) for name in experiment.data.references]
 
 
-def _write_run(
-    experiment: Experiment,
-    folder: RunFolder,
-    environment: Map,
-    adaptation: list[Recording],
-    tests: list[Recording],
-    watch: Watch,
-) -> None:
-    system = experiment.system
-    localizer = build(system, environment)
+def _write_run(experiment: Experiment, folder: RunFolder, environment: Map, drives: _Drives, watch: Watch) -> None:
+    localizer = build_learning(experiment.system, environment)
     localizer.expect_head(read_head_error(experiment.perception.apr))
-    for recording in adaptation:
+    for recording in drives.adapt:
         adapt(localizer, recording, watch(range(len(recording))))
     localizer.save(folder.map.parent)
-    timings = {}
-    for recording in tests:
-        aligned = _align_poses(experiment, recording, adaptation)
-        progress = localize(resume(system, environment, folder.state), aligned, watch(range(len(aligned))))
-        name = recording.sequence
-        save_estimates(folder.estimates(name), folder.trajectory(name), progress.estimates, progress.learned.tolist())
-        save_beliefs(folder.beliefs(name), settings_digest(system), environment.digest, progress.estimates)
-        timings[name] = _summarize_timings(progress)
+    scoring = _Scoring(experiment, folder, environment, drives.adapt, watch)
+    record = scoring.follow_stream(localizer, drives.stream)
+    scoring.localize_tests(drives.test)
     folder.errors.unlink(missing_ok=True)  # those of the last run
     write_text(folder.experiment, dump_toml(experiment))
-    named = zip((*experiment.data.adapt, *experiment.data.test), (*adaptation, *tests), strict=True)
-    marks = dict(environment.made_from) | {name: recording.marks for name, recording in named}
+    everything = (*drives.adapt, *drives.stream, *drives.test)
+    marks = dict(environment.made_from) | {recording.sequence: recording.marks for recording in everything}
     provenance = Provenance(
         tmapr=version("tmapr"),
         numpy=version("numpy"),
         settings_sha256=settings_digest(experiment),
         map=environment.digest,
-        labels=system.labels.description,
+        labels=experiment.system.labels.description,
         alignment="none" if experiment.align_apr == "none" else f"apr-{experiment.align_apr}",
         experiment_sha256=file_digest(folder.experiment),
-        sequences=timings,
+        sequences=scoring.sequences,
         made_from={name: RecordingMarks(percepts=each.percepts, truth=each.truth) for name, each in marks.items()},
+        stream=record if drives.stream else None,
     )
     provenance.save(folder.provenance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """Localizes sequences, writes what was said of them, and notes how that came about."""
+
+    experiment: Experiment
+    folder: RunFolder
+    environment: Map
+    adaptation: tuple[Recording, ...]
+    watch: Watch
+    sequences: dict[str, SequenceTimings] = field(default_factory=dict)
+
+    def follow_stream(self, localizer: Localizer, recordings: Sequence[Recording]) -> StreamRecord:
+        """Score sequences while they are learned; state.npz is then what they left."""
+        data, labels = self.experiment.data, self.experiment.system.labels.streamed.description
+        asked_again: dict[str, dict[str, StretchFigures]] = {}
+        stream = Stream(self.experiment.system, self.environment, self.folder, self.watch)
+        for passage in stream.follow(localizer, [*map(self._align, recordings)]):
+            name = passage.sequence
+            trained = is_trained_on(data, name)
+            made = _summarize_timings(passage.progress, labels)
+            self._write(name, passage.progress, made.model_copy(update={"protocol": "stream", "trained": trained}))
+            asked_again[name] = passage.asked_again
+        return StreamRecord(order=data.stream, labels=labels, asked_again=asked_again)
+
+    def localize_tests(self, recordings: Sequence[Recording]) -> None:
+        """Score sequences, each from the state that is kept."""
+        system = self.experiment.system
+        for recording in map(self._align, recordings):
+            localizer = resume(system, self.environment, self.folder.state)
+            progress = localize(localizer, recording, self.watch(range(len(recording))))
+            self._write(recording.sequence, progress, _summarize_timings(progress, system.labels.description))
+
+    def _align(self, recording: Recording) -> Recording:
+        return _align_poses(self.experiment, recording, self.adaptation)
+
+    def _write(self, name: str, progress: Progress, made: SequenceTimings) -> None:
+        folder, digest = self.folder, settings_digest(self.experiment.system)
+        save_estimates(folder.estimates(name), folder.trajectory(name), progress.estimates, progress.learned.tolist())
+        save_beliefs(folder.beliefs(name), digest, self.environment.digest, progress.estimates)
+        self.sequences[name] = made
 
 
 def _load_matching(encoding: Encoding, sequence: str, environment: Map) -> Recording:
@@ -148,10 +192,11 @@ def _load_matching(encoding: Encoding, sequence: str, environment: Map) -> Recor
         raise InputError(
             f"{sequence}: positions are in {recording.frame}, the map's in {environment.frame}; convert one of them"
         )
-    return recording
+    # By the name that the experiment has for it, as with references.
+    return replace(recording, sequence=sequence)
 
 
-def _align_poses(experiment: Experiment, recording: Recording, adaptation: list[Recording]) -> Recording:
+def _align_poses(experiment: Experiment, recording: Recording, adaptation: Sequence[Recording]) -> Recording:
     """The recording with the pose head's positions fitted as the experiment asks."""
     if experiment.align_apr == "none":
         return recording
@@ -174,6 +219,8 @@ def _move_pose(percept: Percept, fit: PlanarTransform) -> Percept:
     return replace(percept, position=position, heading=heading)
 
 
-def _summarize_timings(progress: Progress) -> SequenceTimings:
+def _summarize_timings(progress: Progress, labels: str) -> SequenceTimings:
+    """Of a test; a stream says more."""
     updates = summarize_durations(progress.update_seconds) if len(progress.update_seconds) else None
-    return SequenceTimings(step_ms=summarize_durations(progress.step_seconds), update_ms=updates)
+    steps = summarize_durations(progress.step_seconds)
+    return SequenceTimings(step_ms=steps, update_ms=updates, labels=labels, trained=False)

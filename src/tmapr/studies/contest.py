@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.documents.runs import Provenance
 from tmapr.artifacts.documents.studies import ComparedMethod, Comparison
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
@@ -97,8 +98,8 @@ class Contest:
 
     def __post_init__(self) -> None:
         data = self.experiment.data
-        if not data.test or not data.references:
-            raise InputError("data.test and data.reference: a comparison needs both; name them")
+        if not data.scored or not data.references:
+            raise InputError("data.test (or data.stream) and data.reference: a comparison needs both; name them")
 
     def hold(self, entries: Sequence[Entry], seeds: int, other_seeds: int) -> Comparison:
         """Train what is not trained, ask everyone about every test sequence, compare; also into comparison.json."""
@@ -106,7 +107,8 @@ class Contest:
         marks: dict[str, str] = {}
         networks = [self._ask(entry, range(seeds if entry == APR else other_seeds)) for entry in entries]
         methods = [*self._run_systems(range(seeds), truth, marks), *networks]
-        tests = {name: tuple(_compare(name, methods, truth[name])) for name in self.experiment.data.test}
+        protocols = self._read_protocols()
+        tests = {name: tuple(_compare(name, methods, truth[name], protocols[name])) for name in truth}
         comparison = Comparison(test=tests, truth=marks)
         comparison.save(self.folder.comparison_json)
         for name, places in truth.items():
@@ -127,7 +129,7 @@ class Contest:
             history = checkpoints.history()
             learner = Learner(plan.model, plan.settings, plan.feed, self.device)
             checkpoints.load_best(learner.network, plan.model)
-            for name in self.experiment.data.test:
+            for name in self.experiment.data.scored:
                 examples = data.load_plain_examples(name)
                 method.note(name, Placements(examples.numbers, learner.poses(examples)[0]))
             method.about = plan.model.description
@@ -147,7 +149,7 @@ class Contest:
             encoding = Encoding(experiment, room, self.device, self.watch, tell=self.tell)
             environment = map_experiment(experiment, room, self.watch, encoding)
             run_experiment(experiment, room, self.watch, encoding)
-            for name in experiment.data.test:
+            for name in experiment.data.scored:
                 recording = encoding.recording(name)
                 everything = np.arange(len(recording))
                 ours.note(name, Placements(everything, load_estimates(room.estimates(name)).positions))
@@ -158,6 +160,11 @@ class Contest:
                     constant.note(name, Placements(everything, np.tile(_middle(environment), (len(recording), 1))))
             self.tell(f"{OURS}, seed {seed}: {room.path}")
         yield from (ours, retrieval, constant)
+
+    def _read_protocols(self) -> dict[str, str]:
+        """How the system's first run went through each sequence."""
+        made = Provenance.load(self._room(APR, 0).provenance, f"tmapr compare {self.folder.experiment}")
+        return {name: entry.protocol_name for name, entry in made.sequences.items()}
 
     def _room(self, entry: Entry, seed: int) -> RunFolder:
         return RunFolder(self.folder.comparison / entry.label(seed))
@@ -176,8 +183,8 @@ class Contest:
         write_text(self.folder.placements(sequence), "\n".join(lines) + "\n")
 
 
-def _compare(sequence: str, methods: Sequence[Method], truth: Placements) -> list[ComparedMethod]:
-    """Errors on the frames that have a true position and that every method places."""
+def _compare(sequence: str, methods: Sequence[Method], truth: Placements, protocol: str) -> list[ComparedMethod]:
+    """Errors on the frames that have a true position and that every method places; only ours learns from a stream."""
     frames = truth.numbers
     for method in methods:
         for places in method.said[sequence]:
@@ -194,7 +201,8 @@ def _compare(sequence: str, methods: Sequence[Method], truth: Placements) -> lis
         )
         for method in methods
     ]
-    return compare_contenders(contenders, OURS)
+    compared = compare_contenders(contenders, OURS)
+    return [each.model_copy(update={"protocol": protocol if each.name == OURS else "test"}) for each in compared]
 
 
 def _at(places: Placements, frames: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:

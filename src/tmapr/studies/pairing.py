@@ -48,12 +48,13 @@ class Pairing:
 
 
 def compare_runs(first: FinishedRun, second: FinishedRun) -> list[Pairing]:
-    """Compare two runs on every test sequence that both have, in the order of the first."""
-    shared = [name for name in first.experiment.data.test if name in second.experiment.data.test]
+    """Compare two runs on every sequence that both scored, in the order of the first."""
+    here, there = first.experiment.data.scored, second.experiment.data.scored
+    shared = [name for name in here if name in there]
     if not shared:
         raise InputError(
-            f"{second.folder.path}: was tested on {', '.join(second.experiment.data.test)}, {first.folder.path} on"
-            f" {', '.join(first.experiment.data.test)}; only runs on the same sequences can be compared"
+            f"{second.folder.path}: was tested on {', '.join(there)}, {first.folder.path} on {', '.join(here)};"
+            " only runs on the same sequences can be compared"
         )
     return [_pair(name, first.trial(name), second.trial(name)) for name in shared]
 

@@ -88,6 +88,7 @@ def test_a_row_of_the_loop_table_holds_the_values_of_the_file(written):
         "run": "city",
         "runs": 1,
         "sequence": "night",
+        "protocol": "test",
         "method": "ACIL g",
         "precision": 0.62,
         "recall": 0.42000000000000004,
@@ -123,6 +124,7 @@ def test_the_system_table_has_six_rows_with_the_values_of_the_file(written):
         "run": "city",
         "runs": 1,
         "sequence": "night",
+        "protocol": "test",
         "method": "global+capf",
         "frames": 9,
         "rmse": 1.5,
@@ -227,7 +229,18 @@ def test_a_mean_is_given_only_where_every_run_has_the_value(written, lacking):
 def test_means_of_counts_have_a_decimal_and_counts_have_none(written):
     jumpy = changed(ablation(), "apr", jumps=4)
     cells = tabulate_system(written(ablation(), jumpy)).cells
-    assert [line[8] for line in cells if line[3] == "apr"] == ["3", "4", "3.5"]
+    assert [line[9] for line in cells if line[4] == "apr"] == ["3", "4", "3.5"]
+
+
+@pytest.mark.parametrize(("table", "key"), [(tabulate_loops, "ug"), (tabulate_system, "full")])
+def test_a_row_of_a_stream_says_so_and_the_mean_of_several_does_too(written, table, key):
+    named = ("stream truth+120", "stream truth+120, trained on")
+    shown = table(written(*(changed(ablation(), key, protocol=name) for name in named)))
+    rows = [row["protocol"] for row in parsed(shown) if row["method"].split()[-1] == key]
+    assert rows == [*named, " | ".join(named)]
+    assert {row["protocol"] for row in parsed(shown) if row["method"].split()[-1] != key} == {"test"}
+    assert any(note.startswith("stream truth+120: while it was scored") for note in shown.notes)
+    assert any(note.startswith("trained on: ") for note in shown.notes)
 
 
 def test_runs_are_named_by_their_experiments_where_these_differ(written, tmp_path):

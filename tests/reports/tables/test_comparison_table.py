@@ -11,7 +11,7 @@ from tmapr.evaluation.bootstrap import Interval
 from tmapr.reports.tables.comparison import describe_methods, tabulate_methods
 from tmapr.studies.comparison import Contender, Difference, compare_contenders
 
-GROUP = ("rmse", "rmse_spread", "seeds", "mean", "median", "difference", "low", "high")
+GROUP = ("rmse", "rmse_spread", "seeds", "mean", "median", "difference", "low", "high", "protocol")
 NAMES = ("city · night", "valley | _dusk_")
 
 
@@ -76,14 +76,14 @@ def test_json_keeps_the_values_themselves(results):
 
 def test_each_test_sequence_is_a_group_of_columns_named_in_its_first(results):
     titles = tabulate_methods(results).titles
-    rest = ("±", "seeds", "mean m", "median m", "difference m", "from", "to")
+    rest = ("±", "seeds", "mean m", "median m", "difference m", "from", "to", "protocol")
     assert titles == ("method", "variant", f"{NAMES[0]}: RMSE m", *rest, f"{NAMES[1]}: RMSE m", *rest)
 
 
 def test_latex_has_a_column_for_each(results):
     lines = tabulate_methods(results).latex().splitlines()
-    assert lines[0] == rf"\begin{{tabular}}{{ll{'r' * 16}}}"
-    assert {line.count(" & ") for line in lines if line.startswith(("APR", "AtLoc", "full"))} == {17}
+    assert lines[0] == rf"\begin{{tabular}}{{ll{2 * ('r' * 8 + 'l')}}}"
+    assert {line.count(" & ") for line in lines if line.startswith(("APR", "AtLoc", "full"))} == {19}
 
 
 def test_text_is_aligned(results):
@@ -163,5 +163,5 @@ def test_numbers_have_the_same_digits_in_table_and_sentence():
     rounded = row("AtLoc", 1.0, (-0.125, -np.pi, 0.0049))
     (sentence,) = describe_methods({"a": [OURS, rounded]})
     cells = tabulate_methods({"a": [OURS, rounded]}).cells[1]
-    value, low, high = (cell.replace("-", "−") for cell in cells[-3:])
+    value, low, high = (cell.replace("-", "−") for cell in cells[-4:-1])
     assert f"difference {value} m [{low}, {high}]" in sentence

@@ -50,6 +50,7 @@ def test_a_row_holds_both_inputs_the_output_and_the_gains():
         {
             "run": "city",
             "sequence": "night",
+            "protocol": "test",
             "alignment": "none",
             "frames": 7,
             "apr_rmse": 20.0,
@@ -85,12 +86,12 @@ def test_there_is_no_gain_over_an_input_that_is_missing_or_exact(apr, retrieval,
 
 def test_jumps_that_the_file_does_not_count_are_dashes():
     (row,) = tabulate_fusion([run(night=entry(2.0, 2.0, 1.0, {"apr": 3, "fused": 0}))]).cells
-    assert row[4:10] == ("2.00", "3", "2.00", "–", "1.00", "0")
+    assert row[5:11] == ("2.00", "3", "2.00", "–", "1.00", "0")
 
 
 def test_an_oracle_is_marked_in_its_row():
     table = tabulate_fusion([run(night=NIGHT), run("valley", "apr-oracle", night=NIGHT)])
-    assert [cells[2] for cells in table.cells] == ["none", "apr-oracle (ORACLE)"]
+    assert [cells[3] for cells in table.cells] == ["none", "apr-oracle (ORACLE)"]
     assert any(note.startswith("ORACLE: ") for note in table.notes)
 
 
@@ -109,4 +110,4 @@ def test_the_notes_say_what_a_jump_and_a_gain_are_and_where_the_run_comes_from()
 def test_markdown_prints_metres_with_two_decimals_and_gains_with_one():
     head, _, row, *_ = tabulate_fusion([run(night=NIGHT)]).markdown().splitlines()
     assert head.count("jumps") == 3
-    assert row == "| city | night | none | 7 | 20.00 | 12 | 4.00 | – | 3.00 | 0 | 85.0 | 25.0 |"
+    assert row == "| city | night | test | none | 7 | 20.00 | 12 | 4.00 | – | 3.00 | 0 | 85.0 | 25.0 |"

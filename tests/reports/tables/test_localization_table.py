@@ -78,8 +78,8 @@ def test_the_fused_error_has_its_interval_where_the_file_has_one():
 
 def test_a_track_that_is_missing_is_dashes():
     apr, _, fused = tabulate_localization([run(night=ENTRY | {"apr": None})]).cells
-    assert apr[6:] == ("–",) * 5
-    assert fused[6:] == ("0.95", "0.80", "1.20", "0.70", "0.50")
+    assert apr[7:] == ("–",) * 5
+    assert fused[7:] == ("0.95", "0.80", "1.20", "0.70", "0.50")
 
 
 def test_runs_and_sequences_stand_in_the_order_given():
@@ -147,5 +147,5 @@ def test_labels_from_the_truth_are_called_an_upper_bound():
 
 def test_hostile_names_stay_in_their_cell():
     table = tabulate_localization([run("a_b|c", **{"x & $y$": ENTRY})])
-    assert r"| a\_b\|c | x &amp; $y$ | APR | run |" in table.markdown()
-    assert r"a\_b|c & x \& \$y\$ & APR & run" in table.latex()
+    assert r"| a\_b\|c | x &amp; $y$ | test | APR | run |" in table.markdown()
+    assert r"a\_b|c & x \& \$y\$ & test & APR & run" in table.latex()

@@ -45,10 +45,10 @@ def test_the_notes_say_that_data_and_alignment_differ(name):
 
 
 def test_our_rows_stay_first_and_as_they_are():
-    columns = tuple(TableColumn(key, key) for key in ("sequence", "run", "method", "rmse"))
-    ours = ("night", "city", "fused", 1.0)
+    columns = tuple(TableColumn(key, key) for key in ("sequence", "run", "protocol", "method", "rmse"))
+    ours = ("night", "city", "test", "fused", 1.0)
     table = append_paper_rows(Table(columns, (ours,), ("ours",)), "system")
-    assert table.rows[:2] == (ours, ("MS2", "paper", "APR", 19.07))
+    assert table.rows[:2] == (ours, ("MS2", "paper", "not stated", "APR", 19.07))
     assert table.notes[0] == "ours"
 
 

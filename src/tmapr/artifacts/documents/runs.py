@@ -3,16 +3,20 @@
 Metres, degrees, milliseconds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 from pydantic import Field, PositiveInt, model_serializer
 
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
+from tmapr.artifacts.documents.streams import StreamFigures, StreamRecord
 from tmapr.types import CoordinateFrame
 
 Interval95 = tuple[float, float]
 Written = dict[str, int | float | str | bool | None]
+TRAINED = "trained on"
+"""How a protocol's name ends where networks have seen the drive."""
 
 
 class Timing(Document):
@@ -24,10 +28,23 @@ class Timing(Document):
 
 
 class SequenceTimings(Document):
-    """The stages of a run on one sequence; `update_ms` exists where something was learned."""
+    """The stages of a run on one sequence, and by which protocol; `update_ms` exists where something was learned."""
 
     step_ms: Timing
     update_ms: Timing | None = None
+    protocol: Literal["test", "stream"] = "test"
+    """`test`: from a state that no other sequence changes; `stream`: in order, learned while it was scored."""
+    labels: str | None = None
+    """What it learned from."""
+    trained: bool | None = None
+    """Whether networks were trained on its drive. Earlier versions did not say."""
+
+    @property
+    def protocol_name(self) -> str:
+        """As every table has it: `test`, or `stream` with what was learned from, and whether the drive is new."""
+        if self.protocol == "test":
+            return self.protocol
+        return f"stream {self.labels}, {TRAINED}" if self.trained else f"stream {self.labels}"
 
 
 class RecordingMarks(Document):
@@ -53,6 +70,12 @@ class Provenance(Document):
     sequences: dict[str, SequenceTimings]
     made_from: dict[str, RecordingMarks] | None = None
     """All sequences that the estimates follow from."""
+    stream: StreamRecord | None = None
+
+    @property
+    def protocols(self) -> list[str]:
+        """Those of its sequences, each once."""
+        return _name_protocols(self.sequences)
 
 
 class ErrorSummary(Document):
@@ -201,7 +224,7 @@ class Detours(Document):
 
 
 class SequenceErrors(SequenceTimings):
-    """A test sequence. `retrieval` is the first candidate alone, before anything was judged."""
+    """A sequence that was scored. `retrieval` is the first candidate alone, before anything was judged."""
 
     frames: int
     apr: ErrorSummary | None
@@ -221,7 +244,10 @@ class SequenceErrors(SequenceTimings):
 
 
 class Errors(Document):
-    """errors.json; `evaluated_sha256` names the estimates and the truth that it is about."""
+    """errors.json: all that was scored is in `test`; `evaluated_sha256` names the estimates and the truth of it.
+
+    `labels` is what tests learned from.
+    """
 
     test: dict[str, SequenceErrors]
     alignment: str
@@ -229,3 +255,13 @@ class Errors(Document):
     frame: CoordinateFrame
     settings_sha256: str
     evaluated_sha256: str | None = None
+    stream: StreamFigures | None = None
+
+    @property
+    def protocols(self) -> list[str]:
+        """Those of its sequences, each once."""
+        return _name_protocols(self.test)
+
+
+def _name_protocols(entries: Mapping[str, SequenceTimings]) -> list[str]:
+    return list(dict.fromkeys(entry.protocol_name for entry in entries.values()))

@@ -33,6 +33,8 @@ class RowFigures(Document):
     loops: LoopFigures | None = None
     difference: Gap | None = None
     """Of a subset its F1 less plain ACIL's, of a system full's RMSE less its own."""
+    protocol: str | None = None
+    """As `SequenceTimings.protocol_name` has it; None of an earlier version, which knew tests alone."""
 
 
 class AblationRow(Document):
@@ -91,6 +93,8 @@ class ComparedMethod(Document):
     high: float | None = None
     verdict: str | None = None
     budget: str = ""
+    protocol: str | None = None
+    """As `SequenceTimings.protocol_name` has it: only ours learns from a stream."""
 
     @property
     def title(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.runs import Errors
 from tmapr.config import Settings, dump_toml
 from tmapr.exceptions import InputError
@@ -20,7 +21,8 @@ from tmapr.reports.page.explorer import render_data
 from tmapr.reports.page.footage import Album, share_frames
 from tmapr.reports.page.sequence import render_sequence
 from tmapr.reports.reported import ReportedRun, label_runs
-from tmapr.reports.tables.errors import describe_result, list_warnings, name_alignment, tabulate_runs
+from tmapr.reports.tables.errors import describe_result, name_alignment, tabulate_runs, warn_of
+from tmapr.reports.tables.stream import tabulate_forgetting, tabulate_stream
 from tmapr.reports.tables.table import Table, TableColumn
 
 _HEAD = (
@@ -85,12 +87,13 @@ def _render_contents(labels: Sequence[str]) -> str:
 
 
 def _render_run(run: ReportedRun, album: Album, frames: int, level: int) -> str:
-    """Headline, every test sequence, settings, provenance; `level` is that of the first headings inside."""
+    """Headline, every sequence, settings, provenance; `level` is that of the first headings inside."""
     results = (describe_result(name, entry) for name, entry in run.errors.test.items())
     parts = [element("p", {"class": "result"}, escape(words)) for words in results]
-    warnings = list_warnings(run.errors.alignment, run.errors.labels)
-    parts += [element("p", {"class": "warning", "role": "note"}, escape(words)) for words in warnings]
+    parts += [element("p", {"class": "warning", "role": "note"}, escape(words)) for words in warn_of(run.errors)]
     parts.append(_render_list(_list_facts(run)))
+    shown = [table.html() for table in (tabulate_stream(run.errors), tabulate_forgetting(run.errors.stream)) if table]
+    parts += [element(f"h{level}", {}, "Stream"), *shown] if shown else []
     parts += [render_sequence(run, sequence, album, frames, level) for sequence in run.sequences]
     parts += [element(f"h{level}", {}, "Settings that differ from the defaults")]
     parts.append(element("div", {"class": "settings"}, tabulate_changes(run.experiment).html()))
@@ -109,7 +112,9 @@ def _list_facts(run: ReportedRun) -> dict[str, str]:
         "data": f"{data.root} ({data.layout})",
         "reference": ", ".join(data.references),
         "adapted to": ", ".join(data.adapt) or "nothing",
-        "tested on": ", ".join(data.test),
+        **({"streamed": ", then ".join(data.stream)} if data.stream else {}),
+        **({"labels while streaming": errors.stream.labels} if errors.stream else {}),
+        "tested on": ", ".join(data.test) or "nothing",
         "labels while testing": errors.labels,
         "alignment": name_alignment(errors.alignment),
         "coordinates": frame,
@@ -119,7 +124,8 @@ def _list_facts(run: ReportedRun) -> dict[str, str]:
 
 
 def _list_provenance(run: ReportedRun) -> dict[str, str]:
-    return {name: str(value) for name, value in run.provenance if not isinstance(value, Mapping)}
+    plain = {name: value for name, value in run.provenance if not isinstance(value, Mapping | Document | None)}
+    return {name: str(value) for name, value in plain.items()}
 
 
 def _render_list(entries: Mapping[str, str]) -> str:

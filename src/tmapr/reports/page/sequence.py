@@ -45,8 +45,8 @@ CaptionedDrawings = Iterator[tuple[str | None, str]]
 def render_sequence(run: ReportedRun, sequence: ReportedSequence, album: Album, frames: int, level: int) -> str:
     """Tables and figures under a heading of the given level; pictures of at most so many frames join the album."""
     tests = {sequence.name: sequence.figures}
-    heading = element(f"h{level}", {}, escape(sequence.name))
-    count = element("p", {"class": "note"}, f"{sequence.figures.frames} frames")
+    heading, protocol = element(f"h{level}", {}, escape(sequence.name)), sequence.figures.protocol_name
+    count = element("p", {"class": "note"}, escape(f"{sequence.figures.frames} frames, {protocol}"))
     tables = [table(tests).without("sequence", "frames").html() for table in _SHOWN]
     explained = element("p", {"class": "note"}, escape(_TABLES))
     found = sequence.figures

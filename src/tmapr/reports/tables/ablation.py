@@ -6,6 +6,7 @@ from tmapr.artifacts.documents.runs import LoopFigures
 from tmapr.artifacts.documents.studies import Ablation, AblationRow, Gap, RowFigures
 from tmapr.reports.tables.ablation_runs import RECALLS_AT, AblatedRun, AblationLine, list_lines
 from tmapr.reports.tables.errors import list_warnings, name_alignment
+from tmapr.reports.tables.stream import PROTOCOL
 from tmapr.reports.tables.table import Table, TableCell, TableColumn
 from tmapr.studies.ablation import FULL
 from tmapr.studies.comparison import Standing
@@ -17,6 +18,7 @@ _WHICH = (
     TableColumn("run", "run"),
     TableColumn("runs", "n", 0),
     TableColumn("sequence", "sequence"),
+    PROTOCOL,
     TableColumn("method", "method"),
 )
 _METRES = TableColumn("rmse", "RMSE m", 2)
@@ -88,7 +90,7 @@ def _choose_recognizers(ablation: Ablation) -> list[AblationRow]:
 
 
 def _identify(line: AblationLine) -> tuple[TableCell, ...]:
-    return (line.run, line.runs, line.sequence, line.variant.title)
+    return (line.run, line.runs, line.sequence, line.outcome.protocol or "test", line.variant.title)
 
 
 def _list_loops(loops: LoopFigures | None) -> tuple[TableCell, ...]:
@@ -149,7 +151,8 @@ def _list_origins(given: Sequence[AblatedRun]) -> list[str]:
             f"{one.run}: run {one.folder}; made by {found.made_by}; labels {labels};"
             f" alignment {name_alignment(alignment)}; settings {found.settings_sha256[:12]}"
         )
-        warned += list_warnings(alignment, labels)
+        protocols = [outcome.protocol or "test" for row in found.rows for outcome in row.test.values()]
+        warned += list_warnings(alignment, labels, protocols)
     return [*said, *dict.fromkeys(warned)]
 
 

@@ -125,6 +125,7 @@ def _average(outcomes: Sequence[RowFigures], kind: str) -> RowFigures:
         coverage95=_mean([one.coverage95 for one in outcomes]),
         loops=_average_loops(loops) if len(loops) == len(outcomes) else None,
         difference=_average_gap(differences, kind) if len(differences) == len(outcomes) else None,
+        protocol=" | ".join(dict.fromkeys(one.protocol or "test" for one in outcomes)),
     )
 
 

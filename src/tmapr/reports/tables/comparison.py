@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from tmapr.artifacts.documents.runs import Provenance
 from tmapr.artifacts.documents.studies import ComparedMethod
 from tmapr.reports.tables.errors import list_cells, list_warnings, name_alignment
+from tmapr.reports.tables.stream import PROTOCOL, describe_labels, warn_of_streams
 from tmapr.reports.tables.table import Table, TableColumn, head_group
 from tmapr.studies.pairing import Pairing
 
@@ -18,6 +19,7 @@ _GROUP = (
     TableColumn("difference", "difference m", _METRES),
     TableColumn("low", "from", _METRES),
     TableColumn("high", "to", _METRES),
+    PROTOCOL,
 )
 """The columns of one test sequence, by the fields of `ComparedMethod`."""
 
@@ -36,7 +38,12 @@ def tabulate_methods(results: Mapping[str, Sequence[ComparedMethod]]) -> Table:
         (*method, *(cell for rows in found.values() for cell in list_cells(rows.get(method), _KEYS)))
         for method in methods
     ]
-    notes = [*_explain(results), *(note for method in methods for note in _describe_budgets(method, found))]
+    protocols = [row.protocol or "test" for rows in results.values() for row in rows]
+    notes = [
+        *_explain(results),
+        *warn_of_streams(protocols),
+        *(note for method in methods for note in _describe_budgets(method, found)),
+    ]
     return Table(
         (TableColumn("method", "method"), TableColumn("about", "variant"), *columns), tuple(table), tuple(notes)
     )
@@ -102,6 +109,7 @@ def tabulate_pairings(pairings: Sequence[Pairing], runs: Sequence[tuple[str, Pro
     numbers = {"a": "A", "b": "B", "difference": "A − B", "low": "from", "high": "to"}
     columns = (
         TableColumn("sequence", "sequence"),
+        PROTOCOL,
         TableColumn("measure", "measure"),
         TableColumn("frames", "frames", 0),
         *(TableColumn(key, title, _DECIMALS) for key, title in numbers.items()),
@@ -110,6 +118,7 @@ def tabulate_pairings(pairings: Sequence[Pairing], runs: Sequence[tuple[str, Pro
     rows = [
         (
             pairing.sequence,
+            _name_protocols(pairing.sequence, [made for _, made in runs]),
             measure.name,
             measure.frames,
             measure.a,
@@ -126,15 +135,21 @@ def tabulate_pairings(pairings: Sequence[Pairing], runs: Sequence[tuple[str, Pro
     return Table(columns, tuple(rows), (*_describe_circumstances(runs), *refusals))
 
 
+def _name_protocols(sequence: str, runs: Sequence[Provenance]) -> str:
+    """That of both runs, or first that of A, then that of B."""
+    entries = [made.sequences.get(sequence) for made in runs]
+    return " | ".join(dict.fromkeys(entry.protocol_name if entry else "test" for entry in entries))
+
+
 def _describe_circumstances(runs: Sequence[tuple[str, Provenance]]) -> list[str]:
     """Which run is which, and what each was allowed."""
     lines = [
         "; ".join(
             [
                 f"{letter}: {name}",
-                f"labels {made.labels}",
+                f"labels {describe_labels(made.labels, made.sequences.values())}",
                 f"alignment {name_alignment(made.alignment)}",
-                *list_warnings(made.alignment, made.labels),
+                *list_warnings(made.alignment, made.labels, made.protocols or ("test",)),
             ]
         )
         for letter, (name, made) in zip("AB", runs, strict=True)

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
-from tmapr.artifacts.documents.runs import Detours, ErrorSummary, Interval95, SequenceErrors
+from tmapr.artifacts.documents.runs import Detours, Errors, ErrorSummary, Interval95, SequenceErrors
 from tmapr.reports.reported import ReportedRun, label_runs
+from tmapr.reports.tables.stream import PROTOCOL, warn_of_streams
 from tmapr.reports.tables.table import Table, TableCell, TableColumn
 from tmapr.types import Status
 
 Tests = Mapping[str, SequenceErrors]
-"""The test sequences of errors.json by name."""
+"""The sequences of errors.json by name."""
 
 TRACKS = {"apr": "APR", "retrieval": "retrieval (first candidate)", "fused": "fused"}
 """The three positions of a frame, by their keys in errors.json."""
@@ -110,10 +111,11 @@ def tabulate_honesty(tests: Tests) -> Table:
 
 
 def tabulate_runs(runs: Sequence[ReportedRun]) -> Table:
-    """One row per run and test sequence, with what makes them comparable."""
+    """One row per run and sequence, with what makes them comparable."""
     columns = (
         TableColumn("run", "run"),
         _SEQUENCE,
+        PROTOCOL,
         TableColumn("alignment", "alignment"),
         TableColumn("labels", "labels"),
         _FRAMES,
@@ -137,14 +139,15 @@ def tabulate_runs(runs: Sequence[ReportedRun]) -> Table:
 
 
 def describe_result(name: str, entry: SequenceErrors) -> str:
-    """The result of a sequence in plain words."""
+    """The result of a sequence in plain words; one that was streamed is not told without saying so."""
+    where = name if entry.protocol == "test" else f"{name} ({entry.protocol_name})"
     apr, retrieval, fused = map(_format_metres, list_tracks(entry).values())
     alone = [
         f"pose regression alone {apr}" if apr else "no pose regression",
         f"first retrieved candidate alone {retrieval}" if retrieval else "no candidate was retrieved",
     ]
     return (
-        f"Fused position error on {name}: RMSE {fused} ({', '.join(alone)});"
+        f"Fused position error on {where}: RMSE {fused} ({', '.join(alone)});"
         f" localized on {_SHARE.format(_measure_localized_share(entry))} % of frames."
     )
 
@@ -176,7 +179,8 @@ def describe_data(run: ReportedRun) -> str:
     """Where a run's data came from and which sequence played which role."""
     data = run.experiment.data
     adapted = f"adapted to {', '.join(data.adapt)}" if data.adapt else "not adapted"
-    return f"data {data.root} ({data.layout}); mapped from {', '.join(data.references)}; {adapted}"
+    streamed = f"; streamed {', then '.join(data.stream)}" if data.stream else ""
+    return f"data {data.root} ({data.layout}); mapped from {', '.join(data.references)}; {adapted}{streamed}"
 
 
 def name_alignment(alignment: str) -> str:
@@ -184,12 +188,18 @@ def name_alignment(alignment: str) -> str:
     return f"{alignment} (ORACLE)" if alignment == "apr-oracle" else alignment
 
 
-def list_warnings(alignment: str, labels: str) -> list[str]:
-    """What a reader must know before the numbers."""
+def list_warnings(alignment: str, labels: str, protocols: Iterable[str] = ("test",)) -> list[str]:
+    """What a reader must know before the numbers; `labels` are those of tests."""
+    named = list(protocols)
     found = [WARNINGS[alignment]] if alignment in WARNINGS else []
-    if labels.startswith("truth"):
+    if labels.startswith("truth") and "test" in named:
         found.append(f"labels {labels}: the true positions of test frames were learned; this is an upper bound")
-    return found
+    return [*found, *warn_of_streams(named)]
+
+
+def warn_of(errors: Errors) -> list[str]:
+    """The same of a whole run."""
+    return list_warnings(errors.alignment, errors.labels, errors.protocols)
 
 
 def list_cells(document: Document | None, keys: Iterable[str]) -> list[TableCell]:
@@ -223,15 +233,16 @@ def _list_honesty(entry: SequenceErrors) -> Iterator[TableCell]:
 
 
 def _list_all_warnings(runs: Sequence[ReportedRun]) -> list[str]:
-    return list(dict.fromkeys(line for run in runs for line in list_warnings(run.errors.alignment, run.errors.labels)))
+    return list(dict.fromkeys(line for run in runs for line in warn_of(run.errors)))
 
 
 def _tabulate_run(label: str, run: ReportedRun, name: str, entry: SequenceErrors) -> tuple[TableCell, ...]:
     return (
         label,
         name,
+        entry.protocol_name,
         name_alignment(run.errors.alignment),
-        run.errors.labels,
+        entry.labels or run.errors.labels,
         entry.frames,
         *(summary.rmse if summary else None for summary in list_tracks(entry).values()),
         entry.fused.median,

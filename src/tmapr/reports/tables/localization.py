@@ -13,12 +13,14 @@ from tmapr.artifacts.run import RunFolder
 from tmapr.evaluation.errors import JUMP_TOLERANCE, SPEED_TOLERANCE
 from tmapr.exceptions import InputError
 from tmapr.reports.reported import ReportedRun, label_runs
-from tmapr.reports.tables.errors import TRACKS, describe_data, list_tracks, list_warnings, name_alignment
+from tmapr.reports.tables.errors import TRACKS, describe_data, list_tracks, name_alignment, warn_of
+from tmapr.reports.tables.stream import PROTOCOL, describe_labels
 from tmapr.reports.tables.table import Table, TableCell, TableColumn
 
 _COLUMNS = (
     TableColumn("run", "run"),
     TableColumn("sequence", "sequence"),
+    PROTOCOL,
     TableColumn("method", "method"),
     TableColumn("source", "source"),
     TableColumn("alignment", "alignment"),
@@ -33,6 +35,7 @@ _INPUTS = {"apr": "APR", "retrieval": "retrieval"}
 _FUSION_COLUMNS = (
     TableColumn("run", "run"),
     TableColumn("sequence", "sequence"),
+    PROTOCOL,
     TableColumn("alignment", "alignment"),
     TableColumn("frames", "frames", 0),
     *(
@@ -68,7 +71,7 @@ def gather_runs(runs: Sequence[ReportedRun]) -> list[EvaluatedRun]:
 
 
 def tabulate_localization(runs: Sequence[EvaluatedRun]) -> Table:
-    """For every run and test sequence its three tracks, then the methods that it was compared with."""
+    """For every run and sequence its three tracks, then the methods that it was compared with."""
     rows = [
         row
         for run in runs
@@ -86,11 +89,11 @@ def tabulate_localization(runs: Sequence[EvaluatedRun]) -> Table:
 def list_origins(runs: Sequence[EvaluatedRun]) -> list[str]:
     """What a reader must know of each run, then the warnings of all of them."""
     lines = [
-        f"{run.label}: {run.about}; labels {run.errors.labels}; alignment {name_alignment(run.errors.alignment)};"
-        f" settings {run.errors.settings_sha256[:12]}"
+        f"{run.label}: {run.about}; labels {describe_labels(run.errors.labels, run.errors.test.values())};"
+        f" alignment {name_alignment(run.errors.alignment)}; settings {run.errors.settings_sha256[:12]}"
         for run in runs
     ]
-    warnings = (line for run in runs for line in list_warnings(run.errors.alignment, run.errors.labels))
+    warnings = (line for run in runs for line in warn_of(run.errors))
     return [*lines, *dict.fromkeys(warnings)]
 
 
@@ -100,7 +103,7 @@ def _list_own(run: EvaluatedRun, sequence: str, entry: SequenceErrors) -> list[t
     for track, summary in list_tracks(entry).items():
         low, high = (summary.rmse_interval if isinstance(summary, FusedErrors) else None) or (None, None)
         metres = (summary.rmse, low, high, summary.mean, summary.median) if summary else (None,) * 5
-        rows.append((run.label, sequence, TRACKS[track], "run", alignment, None, *metres))
+        rows.append((run.label, sequence, entry.protocol_name, TRACKS[track], "run", alignment, None, *metres))
     return rows
 
 
@@ -128,14 +131,15 @@ def _load_current_comparison(run: ReportedRun) -> Comparison | None:
 
 def _list_others(run: EvaluatedRun, sequence: str) -> list[tuple[TableCell, ...]]:
     found = run.compared.test.get(sequence, ()) if run.compared else ()
-    return [
-        (run.label, sequence, one.title, "compare", "not stated", one.seeds, one.rmse, None, None, one.mean, one.median)
-        for one in found
-    ]
+    rows: list[tuple[TableCell, ...]] = []
+    for one in found:
+        metres = (one.rmse, None, None, one.mean, one.median)
+        rows.append((run.label, sequence, one.protocol, one.title, "compare", "not stated", one.seeds, *metres))
+    return rows
 
 
 def tabulate_fusion(runs: Sequence[EvaluatedRun]) -> Table:
-    """A row for every run and test sequence."""
+    """A row for every run and sequence."""
     rows = [_list_gains(run, sequence, entry) for run in runs for sequence, entry in run.errors.test.items()]
     return Table(_FUSION_COLUMNS, tuple(rows), (*_FUSION_NOTES, *list_origins(runs)))
 
@@ -145,7 +149,8 @@ def _list_gains(run: EvaluatedRun, sequence: str, entry: SequenceErrors) -> tupl
     jumps = dict(entry.jumps)
     tracks = [cell for track in rmse for cell in (rmse[track], jumps.get(track))]
     gains = [_measure_gain(rmse[track], rmse["fused"]) for track in _INPUTS]
-    return (run.label, sequence, name_alignment(run.errors.alignment), entry.frames, *tracks, *gains)
+    alignment = name_alignment(run.errors.alignment)
+    return (run.label, sequence, entry.protocol_name, alignment, entry.frames, *tracks, *gains)
 
 
 def _measure_gain(before: float | None, after: float | None) -> float | None:

@@ -17,6 +17,8 @@ PublishedRow = dict[str, TableCell]
 """Printed values by the keys of the table's columns."""
 
 _PAPER, _METHOD, _ORACLE = "paper", "TM-APR", "to test truth (ORACLE)"
+_SEQUENTIAL = "stream, labels not stated"
+"""It processes sequences 2 and 3 one after the other, and does not say where their labels come from."""
 _CAMPUS, _MS2, _VALLEY = "Real-UGV-Campus", "MS2", "STherO Valley"
 
 _LOCALIZATION = {
@@ -101,7 +103,7 @@ def _list_paper_rows(name: TableName) -> Iterator[PublishedRow]:
     rows = {"localization": _list_localization, "fusion": _list_fusion, "loops": _list_loops, "system": _list_system}[
         name
     ]
-    return ({"run": _PAPER, **row} for row in rows())
+    return ({"run": _PAPER, "protocol": "not stated", **row} for row in rows())
 
 
 def _list_localization() -> Iterator[PublishedRow]:
@@ -120,7 +122,7 @@ def _list_fusion() -> Iterator[PublishedRow]:
 
 def _list_loops() -> Iterator[PublishedRow]:
     for method, (precision, recall, f1) in _LOOPS.items():
-        said: PublishedRow = {"sequence": _VALLEY, "method": method}
+        said: PublishedRow = {"sequence": _VALLEY, "protocol": _SEQUENTIAL, "method": method}
         yield said | {"precision": precision, "decision_recall": recall, "f1": f1}
 
 

@@ -1,0 +1,134 @@
+"""A stream as a user gives it: what is run, printed and shown, and what a kill leaves."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from commandline import command
+from interruptions import results_of, serving
+from made_up import thin_percepts, write_block
+from tmapr.artifacts.documents.runs import Errors
+from tmapr.artifacts.run import RunFolder
+
+STREAM = ("--set", "data.adapt=[]", "--set", "data.stream=['dusk', 'night']", "--set", "data.test=[]", "--set",
+          "data.train=['dusk']")  # fmt: skip
+NAMED = {"dusk": "stream truth+12, trained on", "night": "stream truth+12"}
+KILLS = 6
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    write_block(home, size=40.0)
+    thin_percepts(RunFolder(home / "runs/block"), 3)
+    assert command("map", home / "block.toml", "--run", home / "runs/block", "--quiet", *STREAM) == 0
+    return home
+
+
+@pytest.fixture(scope="module")
+def streamed(home):
+    arguments = ("--run", home / "runs/block", "--quiet", "--label-delay", "12", *STREAM)
+    assert command("run", home / "block.toml", *arguments) == 0
+    return home / "runs/block"
+
+
+def flat(text):
+    return re.sub(r"\s+", " ", text)
+
+
+def test_run_prints_the_protocol_of_every_sequence(home, streamed, capsys):
+    assert command("run", home / "block.toml", "--run", streamed, "--label-delay", "12", *STREAM) == 0
+    printed = capsys.readouterr().out
+    for name, protocol in NAMED.items():
+        assert re.search(rf"{name}\.csv: \d+ of \d+ frames matched the map \[{re.escape(protocol)}\]", printed)
+    assert "labels truth+12 (stream); now: tmapr evaluate" in printed
+
+
+def test_evaluate_prints_learning_and_forgetting_with_the_numbers_of_the_file(streamed, capsys):
+    assert command("evaluate", streamed) == 0
+    printed = flat(capsys.readouterr().out)
+    written = json.loads((streamed / "errors.json").read_text())
+    assert [entry["protocol"] for entry in written["test"].values()] == ["stream", "stream"]
+    assert [entry["trained"] for entry in written["test"].values()] == [True, False]
+    for part, third in zip(
+        ("beginning", "middle", "end"), written["stream"]["while_learning"]["dusk"]["thirds"], strict=True
+    ):
+        row = [part, third["frames"], f"{third['recall_at_1']:.3f}", f"{third['f1']:.3f}", f"{third['rmse']:.2f}"]
+        assert " ".join(map(str, row)) in printed
+    asked = written["stream"]["asked_again"]["night"]
+    cells = [
+        f"{asked[name][key]:.{digits}f}"
+        for name in asked
+        for key, digits in (("recall_at_1", 3), ("f1", 3), ("rmse", 2))
+    ]
+    assert f"after night {' '.join(cells)}" in printed
+    assert "protocol stream truth+12, trained on; stream truth+12; labels truth+12 (stream); alignment none" in printed
+    assert "trained on: networks saw this drive in training" in printed
+    assert "it learned from the true positions of earlier frames of the same drive" in printed
+
+
+def test_the_page_and_every_table_name_the_protocol(streamed, capsys):
+    assert command("report", streamed) == 0
+    page = (streamed / "report/index.html").read_text()
+    assert "<h2>Stream</h2>" in page
+    assert "Fused position error on night (stream truth+12): RMSE" in page
+    assert re.search(r'<p class="warning" role="note">stream truth\+12: while it was scored', page)
+    assert "after night" in page
+    for options in (
+        ["--format", "json"],
+        ["--table", "localization", "--format", "json"],
+        ["--table", "fusion", "--format", "json"],
+    ):
+        capsys.readouterr()
+        assert command("report", streamed, *options) == 0
+        rows = json.loads(capsys.readouterr().out)["rows"]
+        assert {row["sequence"]: row["protocol"] for row in rows} == NAMED
+
+
+def test_check_looks_through_the_stream_too(home, tmp_path, capsys):
+    (tmp_path / "some.toml").write_text('data = { root = "nowhere", stream = ["2"] }')
+    assert command("check", tmp_path / "some.toml") == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_one_s_own_labels_are_learned_in_the_stream_and_after_it(home, tmp_path, capsys):
+    shutil.copytree(home / "runs/block/percepts", tmp_path / "run/percepts")
+    given = ("--run", tmp_path / "run", "--set", "data.adapt=[]", "--set", "data.stream=['dusk']")
+    assert command("map", home / "block.toml", *given, "--quiet") == 0
+    assert command("run", home / "block.toml", *given, "--learn", "fused") == 0
+    printed = capsys.readouterr().out
+    assert "[stream fused]" in printed
+    assert "labels fused (test), fused (stream)" in printed
+    assert command("evaluate", tmp_path / "run") == 0
+    assert "true positions" not in capsys.readouterr().out
+
+
+def test_a_streamed_sequence_may_not_be_a_test(home, tmp_path, capsys):
+    given = ("--run", tmp_path / "run", "--set", "data.stream=['night']", "--set", "data.test=['night']")
+    assert command("map", home / "block.toml", *given) == 2
+    assert "data.test and data.stream share 'night'; a test sequence must be unseen" in capsys.readouterr().err
+
+
+def test_a_kill_at_any_moment_leaves_the_old_run_or_the_new(home, tmp_path):
+    shutil.copytree(home / "runs/block/percepts", tmp_path / "before/percepts")
+    shutil.copy(home / "block.toml", tmp_path)
+    old = ("run", "block.toml", "--run", "before", "--quiet", *STREAM, "--label-delay", "12")
+    new = ("run", "block.toml", "--run", "run", "--quiet", *STREAM, "--label-delay", "5")
+    with serving(tmp_path) as server:
+        server.check("map", *old[1:-2])
+        server.check(*old)
+        server.check("evaluate", "before", "--quiet")
+        shutil.copytree(tmp_path / "before", tmp_path / "run", symlinks=True)
+        seconds = server.check(*new)
+        after, before = results_of(tmp_path / "run"), results_of(tmp_path / "before")
+        assert after != before
+        for kill in range(KILLS):
+            shutil.rmtree(tmp_path / "run")
+            shutil.copytree(tmp_path / "before", tmp_path / "run", symlinks=True)
+            server.run(*new, kill_after=seconds * (kill + 0.5) / KILLS)
+            assert results_of(tmp_path / "run") in (before, after)
+        server.check(*new)
+    assert results_of(tmp_path / "run") == after
+    assert Errors.load(tmp_path / "before/errors.json", "").stream.labels == "truth+12"
