@@ -77,9 +77,8 @@ def open_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]":
         return [Part(open_path(path))], Image()
     experiment = load_settings(Experiment, path, overrides)
     data = experiment.data
-    named = {"train": data.train, "validation": data.validation, "reference": data.references}
     roles: dict[str, tuple[str, ...]] = {}
-    for role, names in (named | {"adapt": data.adapt, "test": data.test}).items():
+    for role, names in data.roles.items():
         for name in names:
             roles[name] = (*roles.get(name, ()), role)
     if not roles:
@@ -88,7 +87,7 @@ def open_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]":
     first = {name: open_data(data, name) for name in data.references[:1]}
     shared = next((sequence.frame for sequence in first.values()), None)
     opened = {name: first[name] if name in first else open_data(data, name, shared) for name in roles}
-    for name in (*data.references[1:], *data.adapt, *data.test) if shared else ():
+    for name in (*data.references[1:], *data.adapt, *data.scored) if shared else ():
         if opened[name].frame != shared:
             raise InputError(
                 f"{name}: its positions are in {opened[name].frame}, those of {data.references[0]} in {shared};"
