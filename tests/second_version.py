@@ -1,8 +1,8 @@
 """The paper's online half a second time: its equations (2)–(10) in their order, in dense NumPy and nothing of ours.
 
 Written to be read beside the paper, not to be fast: full matrices, W = KQ as printed. `test_second_version.py` runs
-the package against it. Where the package departs from the paper, so does this file, and a mark as [trust] says which
-entry of DEPARTURES there explains it. Stamps are nanoseconds; everything else is SI.
+the package against it. Where the package departs from the paper, or chooses what it leaves open, so does this file, and
+a mark as [trust] says which entry of DEPARTURES or CHOICES there explains it. Stamps are nanoseconds; all else is SI.
 """
 
 import math
@@ -18,12 +18,12 @@ class Numbers:
     """The method's numbers: a letter of the paper where it has one, else a word."""
 
     g, lam, U, G, H = 15.0, 0.1, True, True, True
-    w_mean, w_update, w_alone = (0.6, 0.2, 0.2), (1.0, 0.35, 0.35), 1.7
+    w_mean, w_update, w_alone = (0.6, 0.2, 0.2), (1.0, 0.35, 0.35), 1.7  # the paper's last one is 1
     spread, on_sphere = math.sqrt(2.5), True
     components, prior_count, least_variance, max_count, novelty = 3, 8.0, 0.02, 100.0, 3.0
     gamma, eta, w_min, level = 5.0, 0.1, 0.9, None  # level: γ of the minimax recursion, where that is used
     mode, candidates, best_places, neighbours = "places", 1, 5, 1
-    class_weight, likelihood_weight, likelihood_clip = 0.3, 0.1, 3.0
+    class_weight, likelihood_weight, likelihood_clip, grouped = 0.3, 0.1, 3.0, False
     trusted_leverage, steepness, support_matches, radius, probes = 0.15, 4.0, 10, 10.0, 256
     s_min, bounds, min_margin = 0.6, None, 0.0
     tau_p, c_min, max_jump, max_speed, expiry, recovery = 20.0, 0.1, 10.0, 20.0, 10.0, 5
@@ -167,29 +167,44 @@ class Memory:
         """Candidates in rank order, and whether the best places constrained them; `scored` is None or `scores`."""
         n, s = self.n, self.d @ d
         score, allowed, constrained = standardise(s, s[self.probes]), np.arange(len(s)), False
+        likely, around = None, lambda place: abs(np.array(cells) - cells[place]).max(axis=1) <= n.neighbours
         if scored:
             logits, leverage, likelihoods = scored
             trust = 1 / (1 + (leverage / n.trusted_leverage) ** n.steepness)  # [trust]
             term = n.class_weight * standardise(logits, logits)
             if likelihoods is not None:
                 usual = standardise(likelihoods, likelihoods)
-                term = term + n.likelihood_weight * np.clip(usual, -n.likelihood_clip, n.likelihood_clip)
+                likely = trust * n.likelihood_weight * np.clip(usual, -n.likelihood_clip, n.likelihood_clip)
+                term = term + likely / trust
             score = score + trust * term[self.c]
             constrained = bool(trust >= 0.5 and n.best_places)
             if constrained:  # [best places]
                 best = np.array(cells)[np.argsort(-logits, kind="stable")[: n.best_places]]
                 away = abs(np.array(cells)[:, None] - best).max(axis=2).min(axis=1)
                 allowed = np.flatnonzero(away[self.c] <= n.neighbours)
-        # Ties go to the older place, and there to the older frame.
-        ranked = allowed[np.lexsort((self.c[allowed], -score[allowed]))]
-        compared = np.concatenate([allowed, self.probes])
+        ranked = self.rank(score, allowed)
+        votes, unseen = np.ones(len(s)), np.setdiff1d(self.probes, allowed)
+        if n.grouped and likely is not None:  # [grouping]
+            for place in set(self.c[ranked[: n.support_matches]].tolist()):
+                score = score + (self.c == place) * np.isin(np.arange(len(s)), allowed) * (
+                    likely[around(place)].mean() - likely[place]
+                )
+            ranked, votes = self.rank(score, allowed), np.exp(likely[self.c])
         found = []
-        for j in ranked[: n.candidates]:  # [support and margin]
+        for rank, j in enumerate(ranked[: n.candidates]):  # [support and margin]
             near = np.hypot(*(self.p - self.p[j]).T) <= n.radius
+            if n.grouped and likely is not None:
+                near = around(self.c[j])[self.c]
+            compared = np.concatenate([ranked[rank:], unseen])
             rival = score[compared][~near[compared]].max(initial=-math.inf)
-            support = near[ranked[: n.support_matches]].mean()
+            voters = ranked[: n.support_matches]
+            support = (votes * near)[voters].sum() / votes[voters].sum()
             found.append(Candidate(j, self.p[j], self.c[j], s[j], score[j], support, score[j] - rival))
         return found, constrained
+
+    def rank(self, score, allowed):
+        """Best first; ties go to the older place, and there to the older frame."""
+        return allowed[np.lexsort((self.c[allowed], -score[allowed]))]
 
 
 def confidence(s, d, tau_p, c_min):
@@ -270,7 +285,7 @@ class Localizer:
             self.x, self.P = correct(self.x, self.P, pose, n.r_a)
         if c is not None:
             self.accepted, self.dissent, self.dissenters = here, None, 0
-            if reason == "relocalized" or (forgotten and semi_axis(self.P) > n.lost):
+            if reason == "relocalized" or (forgotten and semi_axis(self.P) > n.lost):  # [again]
                 self.start(candidate.p, n.tau_p)
             self.x, self.P = correct(self.x, self.P, candidate.p, loop_variance(c, n.r_l, n.r_min))
 
@@ -291,13 +306,13 @@ class Localizer:
             self.P[:2, :2] += known
 
     def unlike(self, candidate):
-        """Why a frame does not look enough like the candidate, if so: s_t, and [support and margin] our own."""
+        """Why a frame does not look enough like the candidate, if so: s_t, and [margin] our own."""
         n, limits = self.n, self.n.bounds
         if candidate.s < n.s_min:
             return "looks different"
         if limits and not (limits[:2] <= candidate.p).all() & (candidate.p <= limits[2:]).all():
             return "out of bounds"
-        return "ambiguous" if candidate.margin < n.min_margin else None
+        return "ambiguous" if n.min_margin and candidate.margin < n.min_margin else None
 
     def judge(self, candidate, pose):
         """Why, c_t if accepted and d_t if measured: looks, eq. (5), then continuity."""

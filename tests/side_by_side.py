@@ -45,7 +45,6 @@ def numbers_of(system):
     places, retrieval, gates = system.places, system.retrieval, system.tracking.gates
     fusion, labels = system.fusion, system.labels
     center, side = places.unscented.center_weight, places.unscented.side_share
-    update = places.weight / (1 + 2 * side)
     minimax = places.attenuation.mode == "minimax"
     return second_version.Numbers(
         g=places.cell,
@@ -54,9 +53,10 @@ def numbers_of(system):
         G="mixture" in places.use,
         H="attenuation" in places.use,
         w_mean=(center, (1 - center) / 2, (1 - center) / 2),
-        w_update=(update, update * side, update * side),
+        w_update=(1.0, side, side),
         w_alone=places.weight,
         spread=places.unscented.spread,
+        on_sphere=places.unscented.on_sphere,
         components=places.mixture.components,
         prior_count=places.mixture.prior_count,
         least_variance=places.mixture.floor,
@@ -72,6 +72,7 @@ def numbers_of(system):
         class_weight=retrieval.class_weight,
         likelihood_weight=retrieval.likelihood_weight,
         likelihood_clip=retrieval.clip,
+        grouped=retrieval.grouped,
         trusted_leverage=retrieval.trusted_leverage,
         steepness=retrieval.steepness,
         support_matches=retrieval.support_matches,

@@ -9,7 +9,9 @@ from tmapr.config import load_settings
 from tmapr.config.tree import as_tree
 from tmapr.experiment import Experiment
 
-FILES = sorted((Path(__file__).parents[1] / "experiments").glob("*.toml"))
+FOLDER = Path(__file__).parents[1] / "experiments"
+FILES = sorted(FOLDER.glob("*.toml"))
+PAPER = [file for file in sorted((FOLDER / "paper").glob("*.toml")) if file.stem != "method"]
 DEFAULTS = as_tree(Experiment())
 
 
@@ -52,7 +54,12 @@ def test_it_loads_and_is_named_as_its_file(file):
     assert load_settings(Experiment, file).name == file.stem
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", PAPER, ids=lambda file: file.stem)
+def test_one_of_the_papers_has_a_run_folder_of_its_own(file):
+    assert load_settings(Experiment, file).name == f"paper-{file.stem}"
+
+
+@pytest.mark.parametrize("file", [*FILES, *PAPER, FOLDER / "paper/method.toml"], ids=lambda file: file.stem)
 def test_it_says_only_what_differs_from_the_defaults(file):
     said = {path: value for path, value in leaves(tomllib.loads(file.read_text())) if path != ("include",)}
     assert not [".".join(path) for path, value in said.items() if value == default(path)]

@@ -284,8 +284,14 @@ def test_a_lesson_weighs_what_attenuation_and_the_sigma_points_leave_it(use, rng
     lesson = classifier.learn(drive(rng, 1)[0][0], np.array([78.0, 0.0]))
     residual = np.eye(PLACES)[PLACES - 1] - lesson.rows[0] @ weights
     belief = Attenuation().weight(residual) if "attenuation" in use else 1.0
-    share = Unscented().update_weights if "unscented" in use else np.ones(1)
-    np.testing.assert_allclose(lesson.weights, chosen().weight * belief * share, rtol=1e-12)
+    share = np.array([1.0, 0.35, 0.35]) if "unscented" in use else np.array([1.7])
+    np.testing.assert_allclose(lesson.weights, belief * share, rtol=1e-12)
+
+
+def test_without_U_a_lesson_can_weigh_what_the_paper_says(rng):  # noqa: N802
+    settings = Places(**{**chosen(()).model_dump(), "weight": 1.0})
+    lessons = teach(fresh(settings), drive(rng, 5))
+    assert all(lesson.weights.tolist() == [1.0] for lesson in lessons)
 
 
 @every_subset

@@ -196,3 +196,15 @@ def test_a_place_never_learned_is_no_likelier_than_the_least_likely():
     unknown, known = mixtures.log_likelihoods(np.zeros(4))
     assert np.isfinite(known)
     assert unknown == known
+
+
+def test_a_likelihood_is_scikit_learns_of_the_same_gaussians(rng):
+    counts, means = rng.uniform(1, 9, size=(2, 3)), rng.normal(size=(2, 3, DIM))
+    variances, queries = rng.uniform(0.1, 2.0, size=(2, 3, DIM)), rng.normal(size=(20, DIM))
+    mixtures = stated(Mixture(components=3, prior_count=1e-12, floor=1e-12), counts, means, variances, np.ones(DIM))
+    found = np.array([mixtures.log_likelihoods(query) for query in queries])
+    for place in range(2):
+        again = GaussianMixture(3, covariance_type="diag")
+        again.weights_, again.means_ = counts[place] / counts[place].sum(), means[place]
+        again.covariances_, again.precisions_cholesky_ = variances[place], variances[place] ** -0.5
+        np.testing.assert_allclose(DIM * found[:, place], again.score_samples(queries), rtol=1e-10)

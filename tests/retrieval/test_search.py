@@ -91,13 +91,14 @@ def assert_equals_brute_force(retrieval, memory, query, scores):
     total, cosines, along = brute_force(retrieval, memory, query, scores)
     ranked = np.argsort(-total)
     assert [candidate.reference for candidate in found] == list(ranked[: retrieval.candidates])
-    for candidate, frame in zip(found, ranked, strict=False):
+    for rank, (candidate, frame) in enumerate(zip(found, ranked, strict=False)):
         # The cosines are float32: 1e-7 over a spread of a few hundredths.
         assert candidate.score == pytest.approx(total[frame], abs=1e-4)
         assert candidate.similarity == pytest.approx(cosines[frame], abs=1e-6)
         near = np.abs(along - along[frame]) <= retrieval.support_radius
         assert candidate.support == np.mean(near[ranked[: retrieval.support_matches]])
-        assert candidate.margin == pytest.approx(total[frame] - total[~near].max(), abs=1e-4)
+        behind = [each for each in ranked[rank:] if not near[each]]
+        assert candidate.margin == pytest.approx(total[frame] - total[behind].max(), abs=1e-4)
         assert (candidate.place, candidate.position.tolist()) == (frame // 7, [along[frame], 0.0])
 
 
@@ -360,3 +361,71 @@ def test_without_doubt_nobody_looks_for_keypoints(memory, rng):
     with pytest.raises(AssertionError, match="no need"):
         search(doubtful, view, None, ALONE, compare=True, keypoints=refuse)
     assert search(doubtful, view, None, ALONE, keypoints=refuse).first, "the paper's method does not verify"
+
+
+NEIGHBOURS = {place: [each for each in (place - 1, place, place + 1) if 0 <= each < PLACES] for place in range(PLACES)}
+
+
+def around(places):
+    """Along the line the places before and after one."""
+    return sorted({each for place in places for each in NEIGHBOURS[place]})
+
+
+GROUPED = Retrieval(grouped=True, class_weight=0.0, likelihood_weight=1.0, best_places=0, probes=PROBES, candidates=8)
+
+
+def test_candidates_have_the_likelihood_of_their_group(memory, queries, scores):
+    for query in queries:
+        given = scores(KNOWN)
+        trust = GROUPED.trust(KNOWN)
+        likely = trust * np.clip(standardised(given.log_likelihoods, given.log_likelihoods), -3, 3)
+        cosines = memory.descriptors.astype(float) @ query
+        alone = standardised(cosines, cosines[memory.probes])
+        own = alone + likely[memory.places]
+        asked = set(memory.places[np.argsort(-own, kind="stable")[:10]].tolist())
+        pooled = [likely[NEIGHBOURS[place]].mean() if place in asked else likely[place] for place in range(PLACES)]
+        expected = alone + np.array(pooled)[memory.places]
+        order = np.argsort(-expected, kind="stable")
+        found = GROUPED.search(memory, query, given, around).candidates
+        assert [each.reference for each in found] == memory.frames[order[:8]].tolist()
+        for rank, each in enumerate(found):
+            group = NEIGHBOURS[each.place]
+            votes = np.exp(likely[memory.places[order[:10]]])
+            inside = np.isin(memory.places[order[:10]], group)
+            behind = order[rank:][~np.isin(memory.places[order[rank:]], group)]
+            assert each.score == pytest.approx(expected[order[rank]], abs=1e-5)
+            assert each.support == pytest.approx(votes[inside].sum() / votes.sum(), abs=1e-5)
+            assert each.margin == pytest.approx(expected[order[rank]] - expected[behind].max(), abs=1e-5)
+
+
+def test_a_place_that_is_alone_with_its_likelihood_loses_to_a_mode(memory):
+    query = unit(memory.descriptors[[10, 60]].astype(float).sum(axis=0))
+    likelihoods = np.linspace(-1.0, 1.0, PLACES)
+    alone, mode = int(memory.places[60]), int(memory.places[10])
+    likelihoods[[alone - 1, alone, alone + 1]] = [-2.0, 9.0, -2.0]
+    likelihoods[[mode - 1, mode, mode + 1]] = 2.0
+    given = PlaceScores(np.zeros(PLACES), KNOWN, likelihoods)
+    by_itself = replace_setting(GROUPED, grouped=False).search(memory, query, given, around)
+    together = GROUPED.search(memory, query, given, around)
+    assert (by_itself.first.place, together.first.place) == (alone, mode)
+
+
+def replace_setting(retrieval, **values):
+    return Retrieval(**{**retrieval.model_dump(), **values})
+
+
+def test_without_G_nothing_is_grouped(memory, queries, scores):  # noqa: N802
+    plain = replace_setting(GROUPED, grouped=False)
+    for query in queries:
+        given = scores(KNOWN, mixture=False)
+        both = (each.search(memory, query, given, around).candidates for each in (GROUPED, plain))
+        one, other = ([(each.reference, each.score, each.support, each.margin) for each in found] for found in both)
+        assert one == other
+
+
+def test_the_margin_of_a_candidate_counts_those_behind_it(memory, queries):
+    for query in queries:
+        found = Retrieval(mode="global", candidates=8, support_radius=3.0, probes=PROBES).search(
+            memory, query, None, ALONE
+        )
+        assert all(each.margin > 0 for each in found.candidates)

@@ -52,7 +52,7 @@ class Places(Settings):
         1.7,
         ge=1e-3,
         le=1e3,
-        description="weight of one learned sample, with or without U (the paper's 1 + 0.35 + 0.35)",
+        description="weight of a sample learned without U: as much as its points have with it, or the paper's 1",
     )
     projection: Projection = Projection()
     unscented: Unscented = Unscented()
@@ -127,8 +127,8 @@ class Classifier:
             self._ridge.grow(len(self.grid))
             if self._mixtures:
                 self._mixtures.grow(len(self.grid))
-            share = self._unscented.update_weights if self._unscented else np.ones(1)
-            weights = self._settings.weight * share * self._attenuation_weight(rows[:1], place)
+            share = self._unscented.update_weights if self._unscented else np.full(1, self._settings.weight)
+            weights = share * self._attenuation_weight(rows[:1], place)
             information = self._attenuation.information if self._attenuation else 1.0
             self._ridge.learn(rows, self._targets(len(rows), place), weights, information)
             self._variation.learn(descriptor, place)

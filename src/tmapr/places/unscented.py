@@ -30,6 +30,9 @@ class Unscented(Settings):
     spread: float = Field(1.5811388300841898, gt=0, description="sigma points lie at ± spread deviations (√2.5)")
     center_weight: float = Field(0.6, gt=0, lt=1, description="w₀ᵐ of inference; the others share the rest")
     side_share: float = Field(0.35, gt=0, description="update weight of a side point, the center's being 1")
+    on_sphere: bool = Field(
+        True, description="points go back to unit length; false: they stay symmetric, whose mean logit is the center's"
+    )
 
     @property
     def mean_weights(self) -> Float[np.ndarray, "3"]:
@@ -39,14 +42,15 @@ class Unscented(Settings):
 
     @property
     def update_weights(self) -> Float[np.ndarray, "3"]:
-        """How one sample's weight is divided among its points; they sum to 1."""
-        shares = np.array([1.0, self.side_share, self.side_share])
-        return shares / shares.sum()
+        """What the points of one sample weigh when it is learned."""
+        return np.array([1.0, self.side_share, self.side_share])
 
     def points(self, descriptor: Float[np.ndarray, " dim"], variation: "Variation") -> Float[np.ndarray, "3 dim"]:
-        """The descriptor and its two neighbours along the main variation, on the unit sphere."""
+        """The descriptor and its two neighbours along the main variation."""
         step = self.spread * variation.step
         points = np.stack([descriptor, descriptor + step, descriptor - step])
+        if not self.on_sphere:
+            return points
         lengths = np.linalg.norm(points, axis=1, keepdims=True)
         # A step of exactly the descriptor's length through the origin has no direction; it stays at the center.
         return np.where(lengths > 0, points / np.maximum(lengths, np.finfo(float).tiny), descriptor)

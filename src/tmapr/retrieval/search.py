@@ -31,6 +31,9 @@ _SHARPNESS, _BEYOND_DOUBT = 2.0, 0.99
 _ELSEWHERE = 3.0
 """Radii of a place away from it, where nothing of it is seen."""
 
+Neighbourhood = Callable[[Sequence[int]], list[int]]
+"""Places and those around them."""
+
 
 class Retrieval(Settings):
     """The search in the reference memory."""
@@ -47,6 +50,9 @@ class Retrieval(Settings):
     support_radius: float = Field(
         0.0, ge=0, description="radius of local support and of 'elsewhere', metres; 0: by the reference"
     )
+    grouped: bool = Field(
+        False, description="with G, a candidate's likelihood, support and margin are those of its place and neighbours"
+    )
     centred: bool = Field(
         True, description="compare views without what all of a drive share: its condition (route filter alone)"
     )
@@ -61,7 +67,7 @@ class Retrieval(Settings):
         memory: Memory,
         descriptor: Float[np.ndarray, " dim"],
         scores: PlaceScores | None,
-        neighbourhood: Callable[[Sequence[int]], list[int]],
+        neighbourhood: Neighbourhood,
         count: int | None = None,
         compare: bool = False,
         shared: Shared | None = None,
@@ -79,9 +85,10 @@ class Retrieval(Settings):
         matches = self._match(memory, descriptor, scores, neighbourhood, compare, shared)
         if keypoints and compare and memory.keypoints:
             matches = self._verify(memory, matches, memory.keypoints, keypoints)
+        matches = self._group(memory, matches, neighbourhood)
         order = np.argsort(-matches.scores, kind="stable")
         ranks = range(min(count or self.candidates, len(order)))
-        found = tuple(self._pick(memory, descriptor, matches, order, rank) for rank in ranks)
+        found = tuple(self._pick(memory, descriptor, matches, order, rank, neighbourhood) for rank in ranks)
         return Recognition(found, leverage, matches.constrained, matches.comparison)
 
     def _match(
@@ -89,7 +96,7 @@ class Retrieval(Settings):
         memory: Memory,
         descriptor: Float[np.ndarray, " dim"],
         scores: PlaceScores | None,
-        neighbourhood: Callable[[Sequence[int]], list[int]],
+        neighbourhood: Neighbourhood,
         compare: bool,
         shared: Shared | None,
     ) -> "_Matches":
@@ -103,17 +110,23 @@ class Retrieval(Settings):
         everywhere = memory.similarities(descriptor, shared=shared) if compare else None
         cosines = memory.similarities(descriptor, allowed, shared) if everywhere is None else everywhere[rows]
         total = (cosines - center) / deviation
-        # Probes elsewhere also contradict a constrained search, which may not have looked there.
+        # Probes also contradict a constrained search where it has not looked.
         probed = (background - center) / deviation
-        term = trust * self._place_term(scores) if scores and trust > 0 else None
-        if term is not None:
+        term, likelihoods, comparison = None, None, None
+        if scores and trust > 0:
+            likelihoods = self._weigh_likelihoods(scores, trust)
+            term = trust * self.class_weight * _standardise(scores.scores)
+            term = term if likelihoods is None else term + likelihoods
             total += term[memory.places[rows]]
             probed += term[memory.places[memory.probes]]
-        comparison = None
         if everywhere is not None:
             places = np.zeros(len(memory)) if term is None else term[memory.places]
             comparison = Comparison((everywhere - center) / deviation, places, everywhere)
-        return _Matches(rows, total, probed, allowed is not None, comparison)
+        unseen = np.zeros(len(probed), dtype=bool)
+        if allowed is not None:
+            unseen = ~np.isin(memory.places[memory.probes], allowed)
+        elsewhere = _Unseen(memory.probes[unseen], probed[unseen])
+        return _Matches(rows, total, elsewhere, allowed is not None, comparison, likelihoods if self.grouped else None)
 
     def _verify(
         self, memory: Memory, matches: "_Matches", references: ReferenceKeypoints, find: LazyKeypoints
@@ -133,12 +146,26 @@ class Retrieval(Settings):
         scores = matches.scores + np.nan_to_num(local[matches.rows])
         return replace(matches, scores=scores, comparison=replace(matches.comparison, local=local))
 
-    def _place_term(self, scores: PlaceScores) -> Float[np.ndarray, " classes"]:
-        term = self.class_weight * _standardise(scores.scores)
-        if scores.log_likelihoods is not None:
-            likelihood = np.clip(_standardise(scores.log_likelihoods), -self.clip, self.clip)
-            term = term + self.likelihood_weight * likelihood
-        return term
+    def _weigh_likelihoods(self, scores: PlaceScores, trust: float) -> Float[np.ndarray, " classes"] | None:
+        """What G adds to the score of each place."""
+        if scores.log_likelihoods is None:
+            return None
+        usual = np.clip(_standardise(scores.log_likelihoods), -self.clip, self.clip)
+        return trust * self.likelihood_weight * usual
+
+    def _group(self, memory: Memory, matches: "_Matches", neighbourhood: Neighbourhood) -> "_Matches":
+        """With the mean likelihood of a place and its neighbours in place of its own, where the best matches are.
+
+        A mode of the route is likely around the match, too; a place that is alone with its likelihood is not one.
+        """
+        likely = matches.likelihoods
+        if likely is None:
+            return matches
+        best = np.argsort(-matches.scores, kind="stable")[: self.support_matches]
+        places, scores = memory.places[matches.rows], matches.scores.copy()
+        for place in np.unique(places[best]).tolist():
+            scores[places == place] += likely[neighbourhood([place])].mean() - likely[place]
+        return replace(matches, scores=scores)
 
     def _pick(
         self,
@@ -147,31 +174,52 @@ class Retrieval(Settings):
         matches: "_Matches",
         order: Int[np.ndarray, " rows"],
         rank: int,
+        neighbourhood: Neighbourhood,
     ) -> Candidate:
-        at = order[rank]
-        row = int(matches.rows[at])
-        position = memory.positions[row]
-        radius = self.support_radius or memory.reference.place
-        near = _near(memory.positions[matches.rows[order[: self.support_matches]]], position, radius)
-        elsewhere = matches.scores[~_near(memory.positions[matches.rows], position, radius)]
-        probed = matches.probed[~_near(memory.positions[memory.probes], position, radius)]
-        rival = max(elsewhere.max(initial=-np.inf), probed.max(initial=-np.inf))
+        """A candidate, its support among the best matches and its margin over those behind it.
+
+        Candidates before it were rejected by the time that it is judged.
+        """
+        score, row = float(matches.scores[order[rank]]), int(matches.rows[order[rank]])
+        group = None if matches.likelihoods is None else neighbourhood([int(memory.places[row])])
+
+        def is_here(rows: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+            if group is not None:
+                return np.isin(memory.places[rows], group)
+            return _near(memory.positions[rows], memory.positions[row], self.support_radius or memory.reference.place)
+
+        voters, behind = matches.rows[order[: self.support_matches]], order[rank:]
+        votes = np.ones(len(voters))
+        if matches.likelihoods is not None:
+            votes = np.exp(matches.likelihoods[memory.places[voters]])
+        rivals = matches.scores[behind][~is_here(matches.rows[behind])]
+        unseen = matches.unseen.scores[~is_here(matches.unseen.rows)]
         return memory.name_candidate(
             row,
             similarity=memory.measure_cosine(row, descriptor),
-            score=float(matches.scores[at]),
-            support=float(near.mean()),
-            margin=float(matches.scores[at] - rival),
+            score=score,
+            support=float(votes[is_here(voters)].sum() / votes.sum()),
+            margin=score - float(max(rivals.max(initial=-np.inf), unseen.max(initial=-np.inf))),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """Probes where a constrained search did not look."""
+
+    rows: Int[np.ndarray, " n"]
+    scores: Float[np.ndarray, " n"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Matches:
     rows: Int[np.ndarray, " rows"]
     scores: Float[np.ndarray, " rows"]
-    probed: Float[np.ndarray, " probes"]
+    unseen: _Unseen
     constrained: bool
     comparison: Comparison | None
+    likelihoods: Float[np.ndarray, " classes"] | None = None
+    """What G adds to each place's score, if it groups candidates."""
 
 
 def _near(

@@ -51,7 +51,7 @@ class Gates(Settings):
     bounds: Bounds | None = Field(
         None, description="x_min, y_min, x_max, y_max in metres: corrections are accepted only inside"
     )
-    min_margin: float = Field(0.0, ge=0, description="score margin a candidate must have, deviations")
+    min_margin: float = Field(0.0, ge=0, description="score margin a candidate must have, deviations; 0: not asked")
     max_innovation: float = Field(
         0.0, ge=0, description="τ_p: distance to the pose head's position, metres; 0: by the reference"
     )
@@ -112,7 +112,7 @@ class Gates(Settings):
             return Reason.LOOKS_DIFFERENT
         if not self._inside(candidate.position):
             return Reason.OUT_OF_BOUNDS
-        return Reason.AMBIGUOUS if candidate.margin < self.min_margin else None
+        return Reason.AMBIGUOUS if self.min_margin and candidate.margin < self.min_margin else None
 
     def _judge_motion(self, candidate: Candidate, belief: Belief, history: History, here: Sighting) -> Verdict:
         estimate, slack, too_far = belief.position, belief.semi_axis, Reason.FAR_FROM_BELIEF
