@@ -190,13 +190,14 @@ def has_nothing_to_do(is_done: Callable[[PaperRun], bool], run: PaperRun) -> boo
 
 def plan(given: argparse.Namespace) -> tuple[list[PaperRun], list[str], list[str]]:
     """The runs on what is there, lines on data sets that are left out, and on what is missing of the others."""
-    if given.data is None or not given.data.is_dir():
-        raise InputError(f"DATA={given.data or ''}: is no folder; name the one that holds ms2/ and sthereo/, or either")
+    if not given.data or not Path(given.data).is_dir():
+        raise InputError(f"DATA={given.data}: is no folder; name the one that holds ms2/ and sthereo/, or either")
+    data = Path(given.data)
     runs, left_out, missing = [], [], list[str]()
     for one in SETS:
-        root = one.find(given.data)
+        root = one.find(data)
         if root is None:
-            left_out.append(f"{one.title} is left out: {given.data} has no {one.folder}/; {one.source}")
+            left_out.append(f"{one.title} is left out: {data} has no {one.folder}/; {one.source}")
             continue
         run = plan_run(one, root, given)
         experiment = run.load()
@@ -243,7 +244,7 @@ def work_through(run: PaperRun, given: argparse.Namespace) -> int:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", metavar="DATA", nargs="?", type=Path)
+    parser.add_argument("data", metavar="DATA", nargs="?", default="")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders and tables go")
     parser.add_argument("--weights", type=Path, help="folder of AnyThermal's files; none: as the experiments say")
     parser.add_argument("--device", default="auto", help="auto | cpu | cuda")

@@ -1,6 +1,7 @@
 """The paper's Tables II to V beneath ours, its latency, and every number that it prints beside ours."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tmapr.artifacts.documents.latency import Latency
@@ -8,7 +9,7 @@ from tmapr.reports.reported import ReportedRun
 from tmapr.reports.tables.ablation import tabulate_loops, tabulate_system
 from tmapr.reports.tables.ablation_runs import load_ablations
 from tmapr.reports.tables.latency import tabulate_latency
-from tmapr.reports.tables.localization import gather_runs, tabulate_fusion, tabulate_localization
+from tmapr.reports.tables.localization import gather_runs, list_origins, tabulate_fusion, tabulate_localization
 from tmapr.reports.tables.paper import PublishedRow, TableName, append_paper_rows, list_paper_rows
 from tmapr.reports.tables.table import Table, TableCell, TableColumn
 
@@ -29,7 +30,7 @@ CELLS = (
     TableColumn("paper", "paper", 0),
     TableColumn("ours", "ours", 0),
     TableColumn("difference", "ours less paper", 0),
-    TableColumn("percent", "in %", 1),
+    TableColumn("percent", "in %", 0),
 )
 NOTES = (
     "F1 of ours is here made from precision and d-recall, as the paper's is: Table IV has the one from recall",
@@ -42,25 +43,22 @@ def describe_tables(
     runs: Sequence[Path], latencies: Sequence[Path], asked: Mapping[str, str], left_out: Sequence[str]
 ) -> str:
     """All of them as Markdown; `asked` has our sequence for each of the paper's recordings."""
-    tables = make_tables(runs)
-    timed = tabulate_latency([Latency.load(path, f"tmapr bench {path.parent} --out {path}") for path in latencies])
-    parts = {TITLES[name]: append_paper_rows(table, name) for name, table in tables.items()}
-    parts |= {"Latency": timed, "Every printed number, and ours": compare_cells(tables, asked)}
-    told = "".join(f"{line}\n\n" for line in left_out)
-    return f"# The paper's tables\n\n{told}" + "\n".join(
-        f"## {title}\n\n{each.markdown()}" for title, each in parts.items()
-    )
-
-
-def make_tables(runs: Sequence[Path]) -> dict[TableName, Table]:
-    """Tables II to V of ours, as `tmapr report --table` prints them."""
     evaluated, ablated = gather_runs([ReportedRun.load(path) for path in runs]), load_ablations(runs)
-    return {
+    tables: dict[TableName, Table] = {
         "localization": tabulate_localization(evaluated),
         "fusion": tabulate_fusion(evaluated),
         "loops": tabulate_loops(ablated),
         "system": tabulate_system(ablated),
     }
+    compared = compare_cells(tables, asked)
+    compared = replace(compared, notes=(*compared.notes, *list_origins(evaluated)))
+    timed = tabulate_latency([Latency.load(path, f"tmapr bench {path.parent} --out {path}") for path in latencies])
+    parts = {TITLES[name]: append_paper_rows(table, name) for name, table in tables.items()}
+    parts |= {"Latency": timed, "Every printed number, and ours": compared}
+    told = "".join(f"{line}\n\n" for line in left_out)
+    return f"# The paper's tables\n\n{told}" + "\n".join(
+        f"## {title}\n\n{each.markdown()}" for title, each in parts.items()
+    )
 
 
 def compare_cells(tables: Mapping[TableName, Table], asked: Mapping[str, str]) -> Table:
@@ -84,16 +82,11 @@ def compare_row(published: PublishedRow, table: Table, asked: Mapping[str, str])
         printed, found = published.get(column.key), ours.get(column.key)
         if not isinstance(printed, float):
             continue
-        cells: tuple[TableCell, ...] = (column.format(printed), None, None, None)
+        cells: tuple[TableCell, ...] = (None, None, None)
         if isinstance(found, int | float):
             less = found - printed
-            cells = (
-                column.format(printed),
-                column.format(float(found)),
-                f"{less:+.{column.decimals}f}",
-                100 * less / printed,
-            )
-        yield (recordings, method or "fused", column.title, *cells)
+            cells = (column.format(float(found)), f"{less:+.{column.decimals}f}", f"{100 * less / printed:+.1f}")
+        yield (recordings, method, column.title, column.format(printed), *cells)
 
 
 def find_row(table: Table, sequence: str | None, method: TableCell) -> dict[str, TableCell]:
