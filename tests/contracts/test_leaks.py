@@ -97,6 +97,15 @@ def hard_link(part, name):
     return change
 
 
+def hard_link_poses(tree):
+    """A folder without a list, as KITTI has it."""
+    for name in ("night", "noon"):
+        (tree.drive(name) / "frames.csv").unlink()
+    (tree.drive("night") / "poses.txt").write_text("1 0 0 0 0 1 0 0 0 0 1 0")
+    os.link(tree.drive("night") / "poses.txt", tree.drive("noon") / "poses.txt")
+    return "noon"
+
+
 def second_name(tree):
     link = tree.drive("evening")
     link.symlink_to(tree.drive("night"), target_is_directory=tree.layout != "bag")
@@ -155,6 +164,7 @@ WAYS = {
     "linked images": (link_into("images", "noon"), ("folder",)),
     "a linked list": (link_into("frames.csv", "noon"), ("folder",)),
     "a hard-linked list": (hard_link("frames.csv", "noon"), ("folder",)),
+    "a hard-linked trajectory": (hard_link_poses, ("folder",)),
     "a hard-linked bag": (hard_link("", "noon"), ("bag",)),
     "a copy of hard links": (full_copy_of_links, ("ms2", "sthereo", "folder")),
     "the folder of its images": (lambda tree: "night/images", ("folder",)),

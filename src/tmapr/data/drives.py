@@ -27,7 +27,7 @@ _PARTS = {
         "gps_imu/data_timestamp.txt",
     ),
     "sthereo": ("image", *(f"image/stereo_thermal_14_{side}" for side in SIDES), "pose/global_pose.csv"),
-    "folder": ("images", "frames.csv"),
+    "folder": ("images", "frames.csv", "times.txt", "trajectory.txt", "poses.txt"),
 }
 """What a drive has once: if it is another one's, by a link of either kind, both are one."""
 
