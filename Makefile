@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHOWN := .venv/ready-for-demo
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real worlds table study styles sabotage learning places lint audit pins clean
+.PHONY: demo test test-long bench real worlds table study styles sabotage learning places paper lint audit pins clean
 
 demo: $(SHOWN)
 	$(BIN)/tmapr demo --out runs/demo
@@ -81,6 +81,11 @@ sabotage: $(READY)
 
 learning: $(READY)
 	$(BIN)/python benchmarks/learning.py
+
+# The paper's experiments on its own data, DATA with ms2/ and sthereo/ or either, and its tables beside ours. What is
+# missing is told first; interrupted, it goes on. Days without a GPU. RUNS, WEIGHTS and OPTIONS are as in the file.
+paper: $(READY)
+	$(BIN)/python benchmarks/paper.py "$(DATA)" $(if $(RUNS),--runs "$(RUNS)") $(if $(WEIGHTS),--weights "$(WEIGHTS)") $(OPTIONS)
 
 .PRECIOUS: data/night-%/experiment.toml runs/night-%/apr/best
 

@@ -1,7 +1,8 @@
 """The root of an experiment file: which sequences play which role, and every setting of the system."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,8 @@ from tmapr.baselines.settings import Baselines
 from tmapr.config import Settings, changed, load_settings
 from tmapr.config.tree import shorten
 from tmapr.data.bag import Topics
-from tmapr.data.opening import Layout, is_there, open_sequence
+from tmapr.data.drives import Drives, Layout, find_marks
+from tmapr.data.opening import is_there, open_sequence
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer, Perceive
@@ -38,6 +40,9 @@ class Data(Settings):
         (), description="sequences localized in this order, each learned with late labels while it is scored"
     )
     test: tuple[str, ...] = Field((), description="sequences that are localized and evaluated")
+    drives: Mapping[str, tuple[str, ...]] = Field(
+        {}, description='sequences of one drive that their folders do not tell, as { tower = ["front", "rear"] }'
+    )
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -49,6 +54,17 @@ class Data(Settings):
     def scored(self) -> tuple[str, ...]:
         """What is localized and evaluated, in the order in which it is: a test finds what the stream has learned."""
         return (*self.stream, *self.test)
+
+    @property
+    def roles(self) -> Mapping[str, tuple[str, ...]]:
+        """The sequences of each role, by the setting that names them."""
+        learned = {"train": self.train, "validation": self.validation, "reference": self.references}
+        return learned | {"adapt": self.adapt, "stream": self.stream, "test": self.test}
+
+    def trained_on(self, name: str) -> bool:
+        """Whether networks were trained on the sequence's drive, by this camera or by another."""
+        find = self._find_drives((name, *self.train)).explain
+        return any(find(name, other) for other in self.train)
 
     @field_validator("reference", mode="before")
     @classmethod
@@ -63,7 +79,7 @@ class Data(Settings):
     @model_validator(mode="after")
     def _check_names(self) -> "Data":
         """Files are named after sequences: two of one name would overwrite one another."""
-        names = (*self.train, *self.validation, *self.references, *self.adapt, *self.scored)
+        names = [name for named in self.roles.values() for name in named]
         try:
             refuse_names(names, "data")
         except InputError as error:
@@ -72,19 +88,47 @@ class Data(Settings):
 
     @model_validator(mode="after")
     def _check_roles(self) -> "Data":
-        seen = {"train": self.train, "validation": self.validation, "adapt": self.adapt, "stream": self.stream}
-        for role, names in seen.items():
+        others = {role: names for role, names in self.roles.items() if role != "test"}
+        for role, names in others.items():
             shared = sorted(set(self.test) & set(names))
+            if shared and role == "reference":
+                raise ValueError(f"data.test names the reference {shared[0]!r}; every frame would match itself")
             if shared:
                 raise ValueError(f"data.test and data.{role} share {shared[0]!r}; a test sequence must be unseen")
-        mapped = sorted(set(self.test) & set(self.references))
-        if mapped:
-            raise ValueError(f"data.test names the reference {mapped[0]!r}; every frame would match itself")
-        for role, names in (("reference", self.references), ("stream", self.stream), ("test", self.test)):
+        for role in ("reference", "stream", "test"):
+            names = self.roles[role]
             repeated = sorted({name for name in names if names.count(name) > 1})
             if repeated:
                 raise ValueError(f"data.{role} names {repeated[0]!r} twice")
         return self
+
+    @model_validator(mode="after")
+    def _check_drives(self) -> "Data":
+        """A test drive is unseen by every camera and under every name."""
+        named = [(role, name) for role, names in self.roles.items() for name in names]
+        _refuse_lists(self.drives, {name for _, name in named})
+        drives = self._find_drives({name for _, name in named} if self.test else ())
+        for test, (role, name) in product(self.test, named):
+            if role != "test" and (reason := drives.explain(test, name)):
+                raise ValueError(
+                    f"data.test names {test!r} and data.{role} {name!r}, which are one drive: {reason};"
+                    " a test drive must be unseen, so take one of them out"
+                )
+        return self
+
+    def _find_drives(self, names: Iterable[str]) -> Drives:
+        root = Path(self.root)
+        return Drives({name: find_marks(self.layout, root, name) for name in names}, self.drives)
+
+
+def _refuse_lists(drives: Mapping[str, tuple[str, ...]], named: Collection[str]) -> None:
+    """A list that means nothing is a misspelt name, and a leak."""
+    drive_of: dict[str, str] = {}
+    for drive, name in ((drive, name) for drive, names in drives.items() for name in names):
+        if name not in named:
+            raise ValueError(f"data.drives: {drive!r} has {name!r}, which no role names; write it as the role does")
+        if drive_of.setdefault(name, drive) != drive:
+            raise ValueError(f"data.drives: {name!r} is in {drive_of[name]!r} and in {drive!r}; name it once")
 
 
 class Experiment(Settings):

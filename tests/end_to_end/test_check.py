@@ -95,6 +95,11 @@ def test_an_experiments_sequences_are_checked_once_with_their_roles(check):
     assert printed.endswith("50 frames in 2 sequences: all well, nothing that stops a run\n")
 
 
+def test_a_streamed_sequence_is_checked_as_one(check):
+    code, printed, _ = check("walk.toml", "--set", "data.stream=['noon']")
+    assert (code, "noon (train, reference, stream)\n" in printed) == (0, True)
+
+
 def test_a_setting_can_be_overridden_in_an_experiment_and_nowhere_else(check):
     assert "night" not in check("walk.toml", "--set", "data.test=[]")[1]
     code, _, complaint = check("data/noon", "--set", "data.test=[]")

@@ -62,4 +62,6 @@ def _toml(value: object) -> str:
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, tuple | list):
         return f"[{', '.join(_toml(item) for item in value)}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_toml(key)} = {_toml(item)}' for key, item in value.items())}}}"
     return repr(value)

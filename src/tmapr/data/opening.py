@@ -1,9 +1,9 @@
 """A sequence from wherever it lies: by the layout an experiment names, or by looking at what is there."""
 
 from pathlib import Path
-from typing import Literal
 
 from tmapr.data.bag import GUESSED, Topics, read_bag
+from tmapr.data.drives import BAGS, Layout, list_bags, locate
 from tmapr.data.folder import read_folder
 from tmapr.data.ms2 import read_ms2
 from tmapr.data.sequence import Sequence
@@ -11,9 +11,7 @@ from tmapr.data.sthereo import read_sthereo
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame
 
-Layout = Literal["ms2", "sthereo", "folder", "bag"]
 _READERS = {"ms2": read_ms2, "sthereo": read_sthereo, "folder": read_folder}
-_BAGS = (".bag", ".mcap", ".db3")
 
 
 def open_sequence(
@@ -27,16 +25,14 @@ def open_sequence(
 
 def is_there(layout: Layout, root: Path, name: str) -> bool:
     """Whether the sequence's files are on this machine, right or wrong."""
-    if layout == "bag":
-        return _find_bag(root / name).exists()
-    drive = name.partition("/")[0]
-    return {"folder": root / name, "ms2": root / "sync_data" / drive, "sthereo": root / drive}[layout].exists()
+    there = locate(layout, root, name)
+    return _find_bag(there).exists() if layout == "bag" else there.exists()
 
 
 def open_path(path: Path, topics: Topics = GUESSED) -> Sequence:
     """The sequence in a folder or a bag, whichever layout it has; of a stereo data set, that of the left camera."""
     named = path if path.name not in ("", "..") else path.resolve()
-    if named.suffix in _BAGS or (named / "metadata.yaml").exists():
+    if named.suffix in BAGS or (named / "metadata.yaml").exists():
         return read_bag(named, named.stem, None, topics)
     if (named / "thr/img_left").is_dir():
         return read_ms2(named.absolute().parent.parent, f"{named.name}/left")
@@ -47,8 +43,7 @@ def open_path(path: Path, topics: Topics = GUESSED) -> Sequence:
 
 def _find_bag(path: Path) -> Path:
     """The bag of that name: a name need not tell its suffix."""
-    found = [path, *(path.with_name(path.name + suffix) for suffix in _BAGS)]
-    there = [candidate for candidate in found if candidate.exists()]
+    there = list_bags(path)
     if len(there) > 1:
         raise InputError(f"{path}: there are {there[0].name} and {there[1].name}; name one with its suffix")
     return there[0] if there else path

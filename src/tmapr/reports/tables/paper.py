@@ -92,14 +92,15 @@ def append_paper_rows(table: Table, name: TableName) -> Table:
     """The table with the printed rows at its end and what a reader must know of them."""
     keys = [column.key for column in table.columns]
     rows = []
-    for published in _list_paper_rows(name):
+    for published in list_paper_rows(name):
         if not published.keys() <= set(keys):
             raise ValueError(f"a published row has {sorted(published)}, the table has only {keys}")
         rows.append(tuple(published.get(key) for key in keys))
     return replace(table, rows=(*table.rows, *rows), notes=(*table.notes, _OTHER_DATA, *_NOTES[name]))
 
 
-def _list_paper_rows(name: TableName) -> Iterator[PublishedRow]:
+def list_paper_rows(name: TableName) -> Iterator[PublishedRow]:
+    """The printed rows of a table."""
     rows = {"localization": _list_localization, "fusion": _list_fusion, "loops": _list_loops, "system": _list_system}[
         name
     ]
