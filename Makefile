@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHOWN := .venv/ready-for-demo
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real worlds table study styles sabotage learning places paper lint audit pins clean
+.PHONY: demo test test-long bench real worlds table study styles sabotage learning places ablations paper lint audit pins clean
 
 demo: $(SHOWN)
 	$(BIN)/tmapr demo --out runs/demo
@@ -86,6 +86,10 @@ learning: $(READY)
 # missing is told first; interrupted, it goes on. Days without a GPU. RUNS, WEIGHTS and OPTIONS are as in the file.
 paper: $(READY)
 	$(BIN)/python benchmarks/paper.py "$(DATA)" $(if $(RUNS),--runs "$(RUNS)") $(if $(WEIGHTS),--weights "$(WEIGHTS)") $(OPTIONS)
+
+# The paper's online half and ours, row by row, in the same worlds; its rows are kept as well.
+ablations: $(READY)
+	$(BIN)/python benchmarks/ablations.py
 
 .PRECIOUS: data/night-%/experiment.toml runs/night-%/apr/best
 

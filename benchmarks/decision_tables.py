@@ -38,20 +38,20 @@ def show_paired(pairs: Mapping[str, Pairs], columns: Mapping[str, Figure], again
     show_table(f"Less {against}, paired by world [95 %]", lines, columns)
 
 
-def mean_cell(values: Iterable[float | None]) -> str:
+def mean_cell(values: Iterable[float | None], digits: int = 2) -> str:
     """The mean of what is known, and its interval over worlds."""
     known = [value for value in values if value is not None]
     if len(known) < 2:
-        return cell(known[0] if known else None)
+        return cell(known[0] if known else None, digits)
     found = mean_interval(known)
-    return f"{cell(float(np.mean(known)))} [{cell(found.low)} {cell(found.high)}]"
+    return f"{cell(float(np.mean(known)), digits)} [{cell(found.low, digits)} {cell(found.high, digits)}]"
 
 
-def cell(value: float | None) -> str:
-    """Two digits after the point for shares and small lengths, none for large ones and for counts."""
+def cell(value: float | None, digits: int = 2) -> str:
+    """So many digits after the point for shares and small lengths, none for large ones and for counts."""
     if value is None:
         return "–"
-    return f"{value:.0f}" if isinstance(value, int) or abs(value) >= 10 else f"{value:.2f}"
+    return f"{value:.0f}" if isinstance(value, int) or abs(value) >= 10 else f"{value:.{digits}f}"
 
 
 def _subtract(figure: Figure, pair: tuple[Decisions, Decisions]) -> float | None:

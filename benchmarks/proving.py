@@ -36,8 +36,8 @@ HOME = Path(__file__).parents[1]
 FRAMES = 600
 ALIASED = 0.85
 
-_DAYS, _OTHERS, _NIGHTS = ("noon", "overcast", "summer-noon"), ("dusk", "rain", "dawn"), ("night", "winter-night")
-_TRAINING = Training(epochs=40, patience=10, learning_rate=1e-3, decay_every=4)
+_DAYS, _OTHERS, NIGHTS = ("noon", "overcast", "summer-noon"), ("dusk", "rain", "dawn"), ("night", "winter-night")
+TRAINING = Training(epochs=40, patience=10, learning_rate=1e-3, decay_every=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _list_grounds(first: int, count: int, seed: int) -> tuple[Ground, ...]:
     That one has a pose head.
     """
     grounds: list[Ground] = []
-    weathers = zip(cycle(_DAYS), cycle(_OTHERS), cycle(_NIGHTS), strict=False)
+    weathers = zip(cycle(_DAYS), cycle(_OTHERS), cycle(NIGHTS), strict=False)
     for family, aliasing in (("campus", 0.3), ("city", 0.3), ("valley", 0.3), ("city", ALIASED)):
         start = first + 2 * count * (aliasing == ALIASED)
         for number in range(count):
@@ -170,12 +170,12 @@ def make_ready(ground: Ground, home: Path = HOME) -> ReadyGround:
         adapt=("other",),
         test=("night", "away", "turn") if ground.sabotaged else ("night", "away"),
     )
-    experiment = Experiment(name=ground.name, data=roles, training=_TRAINING)
+    experiment = Experiment(name=ground.name, data=roles, training=TRAINING)
     wanted = [str(roles.reference), *roles.adapt, *roles.test]
     if not all(folder.percepts(name).exists() for name in wanted):
         write_dataset(root, plan_world(ground), ground.traverses)
         if ground.trained:
-            _train_pose_head(experiment, folder)
+            train_pose_head(experiment, folder)
     ready = ReadyGround(ground, experiment.with_head(folder), folder)
     for name in wanted:
         ready.recording(name)
@@ -200,7 +200,8 @@ def work_on_each(work: Callable[[Ground], Result], grounds: Sequence[Ground], wo
             yield done.result()
 
 
-def _train_pose_head(experiment: Experiment, folder: RunFolder) -> None:
+def train_pose_head(experiment: Experiment, folder: RunFolder) -> None:
+    """Train one as far as it is not trained."""
     from tmapr.perception.network import choose_device
     from tmapr.training.checkpoints import Checkpoints, finished
     from tmapr.training.fit import fit

@@ -22,12 +22,11 @@ from tmapr.evaluation.assessment import assess
 from tmapr.evaluation.loops import RADIUS
 from tmapr.evaluation.trial import Trial
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, Experiment
+from tmapr.experiment import Experiment
 from tmapr.running.evaluating import evaluate_run, read_errors, save_errors
 from tmapr.running.finished import FinishedRun
 from tmapr.running.progressive import localize
 from tmapr.running.running import run_experiment
-from tmapr.running.streaming import is_trained_on
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, build, resume
@@ -292,13 +291,3 @@ def test_a_drive_that_networks_saw_is_marked(home):
     folder = run_copy(home, *STREAM, "data.train=['dusk']", "data.stream=['dusk']", "labels.mode='fused'")
     (entry,) = evaluate_run(FinishedRun.load(folder)).test.values()
     assert (entry.trained, entry.protocol_name) == (True, "stream fused, trained on")
-
-
-@pytest.mark.parametrize("name", ["s4/left", "s4/right", "s4", "6"])
-def test_two_cameras_of_one_drive_are_one(name):
-    assert is_trained_on(Data(train=("s4/right", "6")), name)
-
-
-@pytest.mark.parametrize("name", ["s5/right", "right", "7"])
-def test_another_drive_was_not_trained_on(name):
-    assert not is_trained_on(Data(train=("s4/right", "6")), name)

@@ -72,6 +72,7 @@ def assess(
         nees=_consistency(trial),
         nis=summarize_innovations(table.nis.values[table.nis.known]) if table.nis.known.any() else None,
         jumps=Jumps(apr=_jumps(trial, table.apr_positions), fused=_jumps(trial, fused)),
+        constrained=_average(table.constrained),
         off_map=_off_map(trial),
         decisions=_decide(trial),
         loops=score_recognition(trial.queries, trial.threshold, ours, plain),
@@ -209,6 +210,10 @@ def _jumps(trial: Trial, column: Column) -> int | None:
         return None
     stamps = np.maximum.accumulate(trial.recording.stamps)[column.known]
     return count_jumps(stamps, column.values[column.known], trial.mapped_speed)
+
+
+def _average(column: Column) -> float | None:
+    return float(column.values[column.known].mean()) if column.known.any() else None
 
 
 def _count(names: Sequence[str]) -> dict[str, int]:

@@ -26,7 +26,7 @@ from tmapr.localizer import Localizer
 from tmapr.perception.settings import OWN
 from tmapr.running.encoding import Encoding
 from tmapr.running.progressive import Progress, adapt, localize
-from tmapr.running.streaming import Stream, build_learning, is_trained_on
+from tmapr.running.streaming import Stream, build_learning
 from tmapr.system import Map, make_map, resume
 from tmapr.types import Percept, Watch
 
@@ -139,6 +139,7 @@ def _write_run(experiment: Experiment, folder: RunFolder, environment: Map, driv
         sequences=scoring.sequences,
         made_from={name: RecordingMarks(percepts=each.percepts, truth=each.truth) for name, each in marks.items()},
         stream=record if drives.stream else None,
+        classes=len(localizer.classifier.grid),
     )
     provenance.save(folder.provenance)
 
@@ -161,7 +162,7 @@ class _Scoring:
         stream = Stream(self.experiment.system, self.environment, self.folder, self.watch)
         for passage in stream.follow(localizer, [*map(self._align, recordings)]):
             name = passage.sequence
-            trained = is_trained_on(data, name)
+            trained = data.trained_on(name)
             made = _summarize_timings(passage.progress, labels)
             self._write(name, passage.progress, made.model_copy(update={"protocol": "stream", "trained": trained}))
             asked_again[name] = passage.asked_again

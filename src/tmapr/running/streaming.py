@@ -13,7 +13,6 @@ from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import changed
 from tmapr.evaluation.stretches import measure_answers
-from tmapr.experiment import Data
 from tmapr.localizer import Localizer
 from tmapr.running.progressive import Progress, localize
 from tmapr.system import Map, System, build, resume
@@ -62,12 +61,3 @@ class Stream:
 def build_learning(system: System, environment: Map) -> Localizer:
     """A localizer that learns as a stream does."""
     return build(changed(system, {"labels": system.labels.streamed}), environment)
-
-
-def is_trained_on(data: Data, name: str) -> bool:
-    """Whether networks were trained on the drive of a sequence; two cameras of one drive differ in the last part."""
-    return _name_drive(name) in map(_name_drive, data.train)
-
-
-def _name_drive(name: str) -> str:
-    return name.rpartition("/")[0] or name

@@ -1,8 +1,9 @@
 """The paper's ablations on one percept cache: every subset of U, G and H, and the system with parts left out.
 
 Each row is an ordinary run in `ablate/` of the run folder, so everything that can be done with a run can be done with
-it. Rows do not touch one another: they run side by side, and one that is whole is not run again unless its settings or
-the percepts have changed. Time enters no figure, so the same percepts give the same rows bit for bit.
+it. With validation sequences each first chooses what it decides by (`row_calibration`), so that rows differ in their
+parts alone. They do not touch one another: they run side by side, and one that is whole is not run again unless its
+settings or the percepts have changed. Time enters no figure, so the same percepts give the same rows bit for bit.
 """
 
 import json
@@ -22,15 +23,17 @@ from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Marks, Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import changed, dump_toml
+from tmapr.config import changed, settings_digest
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
-from tmapr.files import DOCUMENT_BYTES, SETTINGS_BYTES, read_bytes
+from tmapr.files import DOCUMENT_BYTES, read_bytes
 from tmapr.places.classifier import Extension
 from tmapr.running.encoding import Encoding
 from tmapr.running.evaluating import evaluate_run, save_errors
 from tmapr.running.finished import FinishedRun
 from tmapr.running.running import map_experiment, run_experiment
+from tmapr.studies.calibration import CalibrationData
+from tmapr.studies.row_calibration import calibrate_row, keep_likelihoods
 
 LETTERS: Mapping[Extension, str] = {"unscented": "U", "mixture": "G", "attenuation": "H"}
 TrackName = Literal["fused", "apr", "retrieval"]
@@ -78,30 +81,41 @@ class Job:
     folder: RunFolder
 
     def is_done(self) -> bool:
-        """Whether the run is there, whole, with these settings and from these percepts."""
+        """Whether the run is there, whole, planned with these settings and made from these percepts."""
         if not self.folder.inputs.exists():  # written last
             return False
-        same = read_bytes(self.folder.experiment, SETTINGS_BYTES) == dump_toml(self.experiment).encode()
-        return same and read_bytes(self.folder.inputs, DOCUMENT_BYTES) == self._describe_inputs().encode()
+        return read_bytes(self.folder.inputs, DOCUMENT_BYTES) == self._describe_inputs().encode()
 
     def run(self) -> str:
-        """Map, adapt, localize, evaluate; the name of the row."""
+        """Calibrate, map, adapt, localize, evaluate; the name of the row."""
         self.folder.inputs.unlink(missing_ok=True)
         self.folder.path.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):  # reports find the images' percepts beside the estimates, as in any run
             os.symlink(os.path.relpath(self.parent.percepts_folder, self.folder.path), self.folder.percepts_folder)
         # Whoever planned the rows has brought the percepts up to date, and only one may write them.
         encoding = Encoding(self.experiment, self.parent, trust="everything")
-        map_experiment(self.experiment, self.folder, encoding=encoding)
-        run_experiment(self.experiment, self.folder, encoding=encoding)
+        experiment = self._calibrate(encoding)
+        map_experiment(experiment, self.folder, encoding=encoding)
+        run_experiment(experiment, self.folder, encoding=encoding)
         with writing(self.folder.path):
             save_errors(evaluate_run(FinishedRun.load(self.folder)), self.folder)
         write_text(self.folder.inputs, self._describe_inputs())
         return self.folder.path.name
 
+    def _calibrate(self, encoding: Encoding) -> Experiment:
+        """With what suits this row; a validation that was learned from says nothing."""
+        data, system = self.experiment.data, keep_likelihoods(self.experiment.system)
+        validation = list_calibrating(self.experiment)
+        if validation:
+            roles = (data.references, data.adapt, validation)
+            recordings = CalibrationData(*(tuple(map(encoding.recording, names)) for names in roles))
+            system = calibrate_row(system, recordings)
+        return self.experiment.model_copy(update={"system": system})
+
     def _describe_inputs(self) -> str:
-        """The marks of the percepts, as inputs.json has them."""
-        return json.dumps({name: asdict(each) for name, each in self.read_marks().items()}, indent=2) + "\n"
+        """The settings that were planned and the marks of the percepts, as inputs.json has them."""
+        marks = {name: asdict(each) for name, each in self.read_marks().items()}
+        return json.dumps({"planned_sha256": settings_digest(self.experiment), "sequences": marks}, indent=2) + "\n"
 
     def read_marks(self) -> dict[str, Marks]:
         """What the percepts are known by, sequence by sequence."""
@@ -116,8 +130,8 @@ def run_rows(
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Job]:
     """Run what is not there yet, side by side; the run of each row by its key."""
-    if not experiment.data.test:
-        raise InputError("data.test is empty; name the sequences to localize")
+    if not experiment.data.scored:
+        raise InputError("data.test is empty, and so is data.stream; name the sequences to localize")
     for name in _sequences(experiment):
         encoding.recording(name)
     encoding.publish()
@@ -166,4 +180,10 @@ def _sequences(experiment: Experiment) -> list[str]:
     data = experiment.data
     if not data.references:
         raise InputError("data.reference is not set; name the traverse to be mapped")
-    return list(dict.fromkeys((*data.references, *data.adapt, *data.test)))
+    return list(dict.fromkeys((*data.references, *data.adapt, *list_calibrating(experiment), *data.scored)))
+
+
+def list_calibrating(experiment: Experiment) -> list[str]:
+    """The validation sequences that nothing is learned from before they are asked."""
+    data = experiment.data
+    return [name for name in data.validation if name not in (*data.references, *data.adapt)]

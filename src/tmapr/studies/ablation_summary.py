@@ -30,7 +30,7 @@ from tmapr.experiment import Experiment
 from tmapr.running.encoding import load_recording
 from tmapr.running.evaluating import read_errors
 from tmapr.running.finished import FinishedRun
-from tmapr.studies.ablation import ACIL, FULL, SUBSETS, SYSTEMS, Job, Variant
+from tmapr.studies.ablation import ACIL, FULL, SUBSETS, SYSTEMS, Job, Variant, list_calibrating
 from tmapr.studies.pairing import Measure, measure_pair
 
 
@@ -41,6 +41,7 @@ class _RowTrial:
     variant: Variant
     trial: Trial
     evaluated: SequenceErrors
+    classes: int | None
 
     @property
     def positions(self) -> Column:
@@ -64,15 +65,20 @@ class _RowTrial:
         errors = self.errors[np.isfinite(self.errors)]
         difference = _gap(measure) if measure else None
         if not len(errors):
-            return RowFigures(frames=0, difference=difference)
+            return RowFigures(frames=0, difference=difference, protocol=self.evaluated.protocol_name)
         track = self.variant.track
+        recognizes = track != "apr" and self.evaluated.retrieval is not None
         return RowFigures(
             frames=len(errors),
             **dict(summarize_errors(errors)),
             jumps=self._count_jumps(),
             coverage95=self.evaluated.nees.coverage95 if track == "fused" else None,
-            loops=self.evaluated.loops if track != "apr" and self.evaluated.retrieval else None,
+            loops=self.evaluated.loops if recognizes else None,
+            classes=self.classes if recognizes else None,
+            threshold=self.trial.threshold if recognizes else None,
+            constrained=self.evaluated.constrained if recognizes else None,
             difference=difference,
+            protocol=self.evaluated.protocol_name,
         )
 
     def _count_jumps(self) -> int:
@@ -89,9 +95,9 @@ def summarize_ablation(experiment: Experiment, folder: RunFolder, jobs: Mapping[
 
     def row_trial(variant: Variant, name: str) -> _RowTrial:
         path = jobs[variant.key].folder.path
-        return _RowTrial(variant, runs[path].trial(name), errors[path].test[name])
+        return _RowTrial(variant, runs[path].trial(name), errors[path].test[name], runs[path].provenance.classes)
 
-    tests = {name: _compare_rows([row_trial(variant, name) for variant in variants]) for name in experiment.data.test}
+    tests = {name: _compare_rows([row_trial(variant, name) for variant in variants]) for name in experiment.data.scored}
     rows = [
         AblationRow(
             key=variant.key,
@@ -110,6 +116,7 @@ def summarize_ablation(experiment: Experiment, folder: RunFolder, jobs: Mapping[
         settings_sha256=settings_digest(experiment),
         alignment=provenance.alignment,
         labels=provenance.labels,
+        calibrated_on=tuple(list_calibrating(experiment)),
         apr=MappedPoseHead(mapped=_measure_pose_head(experiment, folder)),
         made_from={
             name: RecordingMarks(percepts=each.percepts, truth=each.truth)

@@ -169,13 +169,13 @@ def _search_ranking(now: Tried, data: CalibrationData, watch: Watch) -> Finding 
     best, reached = system, -1.0
     for number in watch(range(len(ridges))):
         trial = changed(system, {"places.ridge": ridges[number]})
-        for tried, f1 in _try_weights(trial, data, weights):
+        for tried, f1 in try_weights(trial, data, weights):
             if f1 > reached:
                 best, reached = tried, f1
     return Finding(best, f"F1 {reached:.4f} at its best threshold, of {len(ridges) * (len(weights) + 1)} choices")
 
 
-def _try_weights(
+def try_weights(
     system: System, data: CalibrationData, weights: Sequence[tuple[float, float]]
 ) -> Iterator[tuple[System, float]]:
     """The best F1 with each choice of weights, the present one first; places are scored once."""
@@ -211,13 +211,13 @@ def _search_gates(now: Tried) -> Finding | None:
     evidence = gather_evidence(now.drives)
     if not evidence.right.any():
         raise InputError("no candidate on the validation sequences is right; map them better before calibrating")
-    threshold, f1 = _choose_threshold(evidence)
+    threshold, f1 = choose_threshold(evidence)
     return Finding(
         changed(now.system, {"tracking.gates.min_similarity": threshold}), f"F1 {f1:.4f} from {threshold:.3f} on"
     )
 
 
-def _choose_threshold(evidence: Evidence) -> tuple[float, float]:
+def choose_threshold(evidence: Evidence) -> tuple[float, float]:
     """The similarity with the best F1 of loops, the highest of several; and that F1."""
     thresholds, accepted, hits = cuts(evidence.similarity, evidence.right)
     f1 = 2 * hits / (accepted + evidence.opportunities)

@@ -71,6 +71,8 @@ class Provenance(Document):
     made_from: dict[str, RecordingMarks] | None = None
     """All sequences that the estimates follow from."""
     stream: StreamRecord | None = None
+    classes: int | None = None
+    """Places that the classifier knew in the end."""
 
     @property
     def protocols(self) -> list[str]:
@@ -238,6 +240,8 @@ class SequenceErrors(SequenceTimings):
     nees: RunConsistency
     nis: InnovationSummary | None = None
     jumps: Jumps
+    constrained: float | None = None
+    """Share of the frames with a candidate in which places narrowed the search."""
     off_map: Detours | None = None
     decisions: Decisions | None = None
     loops: LoopFigures

@@ -31,6 +31,12 @@ class RowFigures(Document):
     jumps: int | float | None = None
     coverage95: float | None = None
     loops: LoopFigures | None = None
+    classes: int | float | None = None
+    """Places that the classifier knew."""
+    threshold: float | None = None
+    """The similarity from which on a candidate counts as a loop."""
+    constrained: float | None = None
+    """Share of the frames in which places narrowed the search."""
     difference: Gap | None = None
     """Of a subset its F1 less plain ACIL's, of a system full's RMSE less its own."""
     protocol: str | None = None
@@ -69,6 +75,8 @@ class Ablation(Document):
     settings_sha256: str
     alignment: str | None = None
     labels: str | None = None
+    calibrated_on: tuple[str, ...] | None = None
+    """The validation on which each row chose its threshold, and with G the weight of that; earlier ones had none."""
     apr: MappedPoseHead = MappedPoseHead()
     made_from: dict[str, RecordingMarks] | None = None
     """What each sequence was known by; earlier versions did not say."""

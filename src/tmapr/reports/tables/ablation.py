@@ -25,6 +25,9 @@ _METRES = TableColumn("rmse", "RMSE m", 2)
 _DIFFERENCE = TableColumn("difference", "full less row m", 2)
 _LOOPS = (
     *_WHICH,
+    TableColumn("classes", "classes", 0),
+    TableColumn("constrained", "constrained", 3),
+    TableColumn("threshold", "threshold", 3),
     TableColumn("precision", "precision", 4),
     TableColumn("recall", "recall", 4),
     TableColumn("decision_recall", "d-recall", 4),
@@ -54,6 +57,10 @@ _RECALLS = (
     "recall: of the queries with a reference within 10 m; d-recall: of those whose best candidate is correct; F1 uses"
     " recall; all before gates and fusion"
 )
+_SEARCH = (
+    "classes: places that the classifier knew; constrained: share of the frames in which they narrowed the search;"
+    " threshold: the similarity that counts as a loop, of each row its own where it was calibrated"
+)
 _INTERVALS = (
     "from, to: paired 95 % interval of the difference, for n = 1 over resampled blocks of frames, for more Student's t"
     " over the n runs; a mean is given where every run has the value"
@@ -68,10 +75,16 @@ _OUTCOMES = {Standing.BETTER.value: "full beats it", Standing.WORSE.value: "it b
 def tabulate_loops(given: Sequence[AblatedRun]) -> Table:
     """Loop recognition of the eight subsets, beneath global retrieval where the ablation has it."""
     rows = [
-        (*_identify(line), *_list_loops(line.outcome.loops), line.outcome.rmse, *_list_f1_gap(line))
+        (
+            *_identify(line),
+            *_list_search(line),
+            *_list_loops(line.outcome.loops),
+            line.outcome.rmse,
+            *_list_f1_gap(line),
+        )
         for line in list_lines(given, _choose_recognizers)
     ]
-    return Table(_LOOPS, tuple(rows), (_RECALLS, _INTERVALS, *_list_origins(given)))
+    return Table(_LOOPS, tuple(rows), (_RECALLS, _SEARCH, _INTERVALS, *_list_origins(given)))
 
 
 def tabulate_system(given: Sequence[AblatedRun]) -> Table:
@@ -91,6 +104,12 @@ def _choose_recognizers(ablation: Ablation) -> list[AblationRow]:
 
 def _identify(line: AblationLine) -> tuple[TableCell, ...]:
     return (line.run, line.runs, line.sequence, line.outcome.protocol or "test", line.variant.title)
+
+
+def _list_search(line: AblationLine) -> tuple[TableCell, ...]:
+    """By what it searches; global retrieval alone knows no classes."""
+    classes = None if line.variant.key == GLOBAL else line.outcome.classes
+    return classes, line.outcome.constrained, line.outcome.threshold
 
 
 def _list_loops(loops: LoopFigures | None) -> tuple[TableCell, ...]:
@@ -149,11 +168,17 @@ def _list_origins(given: Sequence[AblatedRun]) -> list[str]:
         alignment, labels = (stated or "not stated" for stated in (found.alignment, found.labels))
         said.append(
             f"{one.run}: run {one.folder}; made by {found.made_by}; labels {labels};"
-            f" alignment {name_alignment(alignment)}; settings {found.settings_sha256[:12]}"
+            f" alignment {name_alignment(alignment)}; settings {found.settings_sha256[:12]}; {_tell_calibration(found)}"
         )
         protocols = [outcome.protocol or "test" for row in found.rows for outcome in row.test.values()]
         warned += list_warnings(alignment, labels, protocols)
     return [*said, *dict.fromkeys(warned)]
+
+
+def _tell_calibration(found: Ablation) -> str:
+    if not found.calibrated_on:
+        return "rows share one threshold"
+    return f"each row calibrated on {', '.join(found.calibrated_on)}"
 
 
 def _describe_pose_heads(given: Sequence[AblatedRun]) -> Iterator[str]:

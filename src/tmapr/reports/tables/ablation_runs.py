@@ -124,6 +124,9 @@ def _average(outcomes: Sequence[RowFigures], kind: str) -> RowFigures:
         jumps=_mean([one.jumps for one in outcomes]),
         coverage95=_mean([one.coverage95 for one in outcomes]),
         loops=_average_loops(loops) if len(loops) == len(outcomes) else None,
+        classes=_mean([one.classes for one in outcomes]),
+        threshold=_mean([one.threshold for one in outcomes]),
+        constrained=_mean([one.constrained for one in outcomes]),
         difference=_average_gap(differences, kind) if len(differences) == len(outcomes) else None,
         protocol=" | ".join(dict.fromkeys(one.protocol or "test" for one in outcomes)),
     )
