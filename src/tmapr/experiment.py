@@ -91,10 +91,12 @@ class Data(Settings):
         others = {role: names for role, names in self.roles.items() if role != "test"}
         for role, names in others.items():
             shared = sorted(set(self.test) & set(names))
-            if shared and role == "reference":
-                raise ValueError(f"data.test names the reference {shared[0]!r}; every frame would match itself")
-            if shared:
+            if shared and role != "reference":
                 raise ValueError(f"data.test and data.{role} share {shared[0]!r}; a test sequence must be unseen")
+        for role in ("stream", "test"):
+            mapped = sorted(set(self.roles[role]) & set(self.references))
+            if mapped:
+                raise ValueError(f"data.{role} names the reference {mapped[0]!r}; every frame would match itself")
         for role in ("reference", "stream", "test"):
             names = self.roles[role]
             repeated = sorted({name for name in names if names.count(name) > 1})

@@ -278,6 +278,11 @@ def test_drives_that_train_may_be_mapped_adapted_to_validated_on_and_streamed():
     assert Data(layout="ms2", train=("1/left",), validation=("1/right",)).test == ()
 
 
+def test_the_reference_is_not_streamed():
+    with pytest.raises(ValueError, match=r"data\.stream names the reference 'noon'"):
+        Data(reference="noon", stream=("dusk", "noon"))
+
+
 def test_a_sequence_was_trained_on_if_any_camera_of_its_drive_was(tmp_path):
     made = tree("ms2", tmp_path)
     data = Data(layout="ms2", root=str(made.root), train=("noon/right",), stream=("noon/left", "dusk/left"))

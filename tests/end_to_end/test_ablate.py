@@ -4,6 +4,7 @@ import json
 import shutil
 import tomllib
 
+import numpy as np
 import pytest
 
 from commandline import command
@@ -11,11 +12,14 @@ from made_up import thin_percepts, write_block
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import load_estimates
-from tmapr.config import load_settings
+from tmapr.config import changed, load_settings
 from tmapr.config.tree import as_tree
 from tmapr.evaluation.errors import position_errors, summarize_errors
 from tmapr.experiment import Experiment
+from tmapr.running.finished import FinishedRun
 from tmapr.studies.ablation import SUBSETS, SYSTEMS, plan_jobs
+from tmapr.studies.calibration import CalibrationData
+from tmapr.studies.row_calibration import calibrate_row
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +115,43 @@ def test_other_percepts_make_every_row_anew(home, found, tmp_path):
         RunFolder(run).percepts("night")
     )
     assert not any(job.is_done() for job in jobs.values())
+
+
+def test_the_table_has_the_places_and_how_often_they_constrained(home, found):
+    run = FinishedRun.load(RunFolder(home / "runs/block/ablate/ugh"))
+    assert row(found, "ugh")["classes"] == run.provenance.classes == len(np.unique(run.environment.memory.places))
+    constrained = load_estimates(run.folder.estimates("night")).constrained
+    assert row(found, "ugh")["constrained"] == constrained.values[constrained.known].mean()
+    assert row(found, "ugh")["threshold"] == 0.4
+    assert row(found, "global")["constrained"] == 0.0
+    assert row(found, "apr+capf")["threshold"] is None
+
+
+def test_with_a_validation_each_row_has_a_threshold_of_its_own(home, tmp_path, capsys):
+    run, file = tmp_path / "runs/block", home / "block.toml"
+    shutil.copytree(home / "runs/block/percepts", run / "percepts")
+    thin_percepts(RunFolder(run), 4)
+    overrides = (
+        "--set",
+        "data.adapt=[]",
+        "--set",
+        "data.validation=['dusk']",
+        "--set",
+        "retrieval.likelihood_weight=0",
+    )
+    assert command("ablate", file, "--run", run, "--workers", "2", "--quiet", *overrides) == 0
+    found = json.loads((run / "ablation.json").read_text())
+    assert found["calibrated_on"] == ["dusk"]
+    given = load_settings(Experiment, file, said).system
+    recordings = (Recording.load(RunFolder(run).percepts(name)) for name in ("noon", "dusk"))
+    reference, validation = ((recording,) for recording in recordings)
+    for key, use in {"acil": (), "g": ("mixture",)}.items():
+        system = changed(given, {"places.use": use})
+        wanted = calibrate_row(system, CalibrationData(reference, (), validation))
+        assert load_settings(Experiment, RunFolder(run / "ablate" / key).experiment).system == wanted
+        assert row(found, key)["threshold"] == wanted.tracking.gates.min_similarity != 0.4
+    assert command("ablate", file, "--run", run, *overrides) == 0
+    assert "11 runs, 11 of them there already" in capsys.readouterr().err
 
 
 def test_rows_are_the_same_bit_for_bit_however_many_work(home, found, tmp_path):

@@ -29,7 +29,8 @@ def loops(f1):
 
 def outcome(rmse, **others):
     base = {"frames": 9, "rmse": rmse, "mean": rmse / 2, "median": rmse / 4, "p95": 2 * rmse, "jumps": 3}
-    return base | {"coverage95": 0.9, "loops": None, "difference": None} | others
+    search = {"classes": 12, "constrained": 0.75, "threshold": 0.6}
+    return base | search | {"coverage95": 0.9, "loops": None, "difference": None} | others
 
 
 def subset(key, offset=0.0):
@@ -90,6 +91,9 @@ def test_a_row_of_the_loop_table_holds_the_values_of_the_file(written):
         "sequence": "night",
         "protocol": "test",
         "method": "ACIL g",
+        "classes": 12,
+        "constrained": 0.75,
+        "threshold": 0.6,
         "precision": 0.62,
         "recall": 0.42000000000000004,
         "decision_recall": 0.72,
@@ -168,14 +172,13 @@ def test_every_number_of_a_mean_row_is_the_mean_of_its_column(written, rng, tabl
     for _ in range(3):
         scores = dict(zip(loops(0.5), rng.random(5).tolist(), strict=False))
         scores["recall_at"] = dict(zip(("1", "5", "10"), rng.random(3).tolist(), strict=True))
-        figures = dict(
-            zip(("frames", "rmse", "mean", "median", "jumps", "coverage95"), rng.random(6).tolist(), strict=True)
-        )
+        names = ("frames", "rmse", "mean", "median", "jumps", "coverage95", "classes", "constrained", "threshold")
+        figures = dict(zip(names, rng.random(9).tolist(), strict=True))
         content = changed(ablation(), "ug", loops=scores, **figures)
         contents.append(changed(content, "apr", **figures))
     *single, mean = (row for row in parsed(table(written(*contents))) if row["method"] in ("ACIL ug", "apr"))
     numbers = [key for key, value in mean.items() if isinstance(value, float) and key not in ("low", "high")]
-    assert len(numbers) == {tabulate_loops: 10, tabulate_system: 7}[table]
+    assert len(numbers) == {tabulate_loops: 13, tabulate_system: 7}[table]
     for key in numbers:
         assert mean[key] == pytest.approx(np.mean([row[key] for row in single]))
 
@@ -322,9 +325,23 @@ def test_a_system_table_with_rows_missing_says_so(written, kept, says):
 def test_the_notes_say_where_each_run_comes_from(written, tmp_path, table):
     notes = table(written(ablation(alignment="none", labels="off"))).notes
     assert (
-        f"city: run {tmp_path / 'run-0'}; made by tmapr 0.1.0; labels off; alignment none; settings abcdefabcdef"
-        in notes
+        f"city: run {tmp_path / 'run-0'}; made by tmapr 0.1.0; labels off; alignment none; settings abcdefabcdef;"
+        " rows share one threshold" in notes
     )
+
+
+def test_rows_that_chose_their_thresholds_say_on_what(written):
+    notes = tabulate_loops(written(ablation(calibrated_on=["dim", "noon3"]))).notes
+    assert any(note.endswith("each row calibrated on dim, noon3") for note in notes)
+
+
+def test_an_ablation_of_an_earlier_version_has_neither_classes_nor_thresholds(written):
+    content = ablation()
+    for each in content["rows"]:
+        for name in ("classes", "constrained", "threshold"):
+            del each["test"]["night"][name]
+    row = parsed(tabulate_loops(written(content)))[3]
+    assert [row[name] for name in ("classes", "constrained", "threshold")] == [None, None, None]
 
 
 @pytest.mark.parametrize("table", [tabulate_loops, tabulate_system])
