@@ -121,8 +121,9 @@ def test_the_run_s_own_experiment_trains_too(street, capsys):
 
 def test_the_budget_comes_first_and_the_outcome_last(copied, capsys):
     assert command("train", "street.toml", "--set", "training.epochs=3", "--device", "cpu") == 0
-    remark, budget, outcome = capsys.readouterr().out.splitlines()
+    remark, share, budget, outcome = capsys.readouterr().out.splitlines()
     assert remark.startswith("noon: too short for 120 frames")
+    assert share.endswith("so 27 of 30 frames train")
     assert budget == (
         "27 frames to train on, 3 to validate: 3 epochs, 2 of them done, of 1 steps for 347524 weights"
         " (apr on frozen encoder)"

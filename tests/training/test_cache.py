@@ -346,7 +346,9 @@ def test_the_plan_holds_out_the_end_of_every_sequence(experiment, tmp_path):
     plan = make_plan(change(experiment, data=both), tmp_path)
     assert plan.validation.positions[:, 0].tolist() == [22.0, 118.0, 119.0]
     assert plan.train.positions[:, 0].tolist() == [*(2.0 * np.delete(np.arange(9), [3, 8])), *range(100, 116)]
-    assert plan.remarks == ()
+    (told,) = plan.remarks
+    assert told.startswith("data.validation is empty: the last 10% of each sequence validate and 2 frames before them")
+    assert told.endswith(f"so {len(plan.train)} of 29 frames train")
 
 
 def test_sequences_for_validation_leave_all_others_to_training(experiment, tmp_path):
@@ -354,11 +356,12 @@ def test_sequences_for_validation_leave_all_others_to_training(experiment, tmp_p
     named = experiment.data.model_copy(update={"validation": ("dusk",)})
     plan = make_plan(change(experiment, data=named), tmp_path)
     assert (len(plan.train), plan.validation.positions[:, 0].tolist()) == (9, [100.0, 101.0, 102.0, 103.0])
+    assert plan.remarks == ()
 
 
 def test_a_sequence_too_short_for_the_guard_is_remarked_on(experiment, tmp_path):
     plan = make_plan(change(experiment, training=HEAD.model_copy(update={"guard": 120})), tmp_path)
-    assert plan.remarks == ("noon: too short for 120 frames between training and validation; none is left out",)
+    assert plan.remarks[0] == "noon: too short for 120 frames between training and validation; none is left out"
 
 
 def test_the_head_s_coordinates_are_those_of_the_training_frames(experiment, tmp_path):

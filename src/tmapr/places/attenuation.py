@@ -1,6 +1,6 @@
 """H∞: how much of a surprising sample to believe, eq. (4), and the minimax recursion it is named after.
 
-`weight` is the paper's clipped weight. At the paper's numbers it stays within [0.97, 1] for one-hot targets, so it
+`weight` is the paper's clipped weight. At the paper's numbers it stays within some hundredths of 1, so it
 changes little; docs/method.md says so. `minimax` is the H∞ recursion itself: with
 K⁻¹ += (1 − γ⁻²) zzᵀ the energy of all a-posteriori errors is at most γ² times that of the initial error and the
 noise together, whatever the noise is. γ → ∞ is ridge, γ = 1 is normalised least mean squares. It is not a ridge

@@ -104,9 +104,10 @@ def prepare_for_training(experiment: Experiment) -> Experiment:
 def plan_training(experiment: Experiment, name: str, source: TrainingData) -> TrainingPlan:
     """Encode what is not encoded yet, divide it and choose the network."""
     settings, data = experiment.training, experiment.data
-    train, validation, remarks = [], [], []
+    train, validation, remarks, frames = [], [], list[str](), 0
     for sequence in data.train:
         part = source.load_varied_examples(sequence)
+        frames += len(part)
         if data.validation:
             train.append(part)
             continue
@@ -117,6 +118,12 @@ def plan_training(experiment: Experiment, name: str, source: TrainingData) -> Tr
             remarks.append(
                 f"{sequence}: too short for {settings.guard} frames between training and validation; none is left out"
             )
+    if validation:
+        left = sum(map(len, train))
+        remarks.append(
+            f"data.validation is empty: the last {settings.held_out:.0%} of each sequence validate and {settings.guard}"
+            f" frames before them are left out, so {left} of {frames} frames train"
+        )
     validation += [source.load_plain_examples(sequence) for sequence in data.validation]
     examples = join_examples(train)
     if not len(examples):
