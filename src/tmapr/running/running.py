@@ -198,8 +198,8 @@ def _load_matching(encoding: Encoding, sequence: str, environment: Map) -> Recor
 
 
 def _align_poses(experiment: Experiment, recording: Recording, adaptation: Sequence[Recording]) -> Recording:
-    """The recording with the pose head's positions fitted as the experiment asks."""
-    if experiment.align_apr == "none":
+    """The recording with the pose head's positions fitted as the experiment asks, if there is a pose head."""
+    if experiment.align_apr == "none" or all(percept.position is None for percept in recording.percepts):
         return recording
     sources = [recording] if experiment.align_apr == "oracle" else adaptation
     pairs = [
