@@ -22,13 +22,13 @@ import numpy as np
 
 from decision_tables import cell, mean_cell, show_table
 from proving import FRAMES, HOME, Ground, plan_world, work_on_each
-from proving_rows import find_worlds, judge_drive, make_parser
+from proving_rows import find_worlds, judge_drive, make_parser, name_settings
 from real_sets import REAL, SETS, open_images, open_stream
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import changed, settings_digest
+from tmapr.config import changed
 from tmapr.evaluation.decisions import Mapped
 from tmapr.evaluation.loops import opportunities
 from tmapr.exceptions import InputError
@@ -106,7 +106,7 @@ def make_row(
     return LearningRow(
         name=name,
         kind=kind,
-        settings=settings_digest(SYSTEM),
+        settings=name_settings(SYSTEM),
         night=night,
         second=second,
         recalls=recalls,
@@ -182,7 +182,7 @@ def gather(folder: Path, grounds: Sequence[Ground], home: Path, data: Path, work
 
 def load_row(path: Path) -> LearningRow:
     row = LearningRow.load(path, "python benchmarks/learning.py")
-    if row.settings != settings_digest(SYSTEM):
+    if row.settings != name_settings(SYSTEM):
         raise InputError(f"{path}: was made with other settings; give a changed method a name of its own with --method")
     return row
 

@@ -4,7 +4,9 @@ Rows of worlds for choosing stay out of the repository, under runs/proving.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import numpy as np
 from proving import CHOOSING, HOME, REPORTING, Ground, ReadyGround, work_on_each
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
-from tmapr.config import settings_digest
+from tmapr.config.tree import as_tree
 from tmapr.evaluation.decisions import Mapped, judge_decisions
 from tmapr.exceptions import InputError
 from tmapr.retrieval.memory import Memory
@@ -41,6 +43,24 @@ class Row(Document):
     drives: dict[str, Decisions]
     offset: dict[str, float] | None = None
     """Metres that a drive keeps beside the mapped one, in the median."""
+
+
+_ADDED = {"on_sphere": True, "grouped": False}
+"""Settings that came after rows were kept, with the value at which they change nothing."""
+
+
+def name_settings(system: System) -> str:
+    """What rows know settings by: a digest that a new setting which does nothing does not change."""
+
+    def drop_added(tree: Mapping[str, object]) -> dict[str, object]:
+        return {
+            key: drop_added(value) if isinstance(value, Mapping) else value
+            for key, value in tree.items()
+            if not (key in _ADDED and value == _ADDED[key])
+        }
+
+    text = json.dumps(drop_added(as_tree(system)), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def judge_drive(
@@ -78,7 +98,7 @@ def make_row(ready: ReadyGround, drives: dict[str, Decisions], offset: dict[str,
         style=ground.style,
         seed=ground.seed,
         spacing=ready.mapped.spacing,
-        settings=settings_digest(ready.system),
+        settings=name_settings(ready.system),
         drives=drives,
         offset=offset,
     )
@@ -129,7 +149,7 @@ def load_row(path: Path) -> Row:
 def load_current(path: Path) -> Row:
     """A row that is kept, if the settings of today made it."""
     row = load_row(path)
-    if row.settings != settings_digest(System()):
+    if row.settings != name_settings(System()):
         raise InputError(f"{path}: was made with other settings; give a changed method a name of its own with --method")
     return row
 

@@ -25,12 +25,11 @@ import numpy as np
 from decision_tables import mean_cell, show_table
 from place_sets import PlaceSet, Trial, cut_pooling, drop_keypoints, list_sets, load_trial, weigh_head
 from proving import HOME
-from proving_rows import ROWS, find_worlds, judge_drive
+from proving_rows import ROWS, find_worlds, judge_drive, name_settings
 from real_sets import REAL
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.artifacts.percepts import Recording
-from tmapr.config import settings_digest
 from tmapr.evaluation.curves import average_precision, precision_recall
 from tmapr.evaluation.decisions import Mapped
 from tmapr.exceptions import InputError
@@ -132,7 +131,7 @@ def run_variant(variant: Variant, chosen: PlaceSet, trial: Trial) -> PlaceRow:
     return PlaceRow(
         name=chosen.name,
         kind=chosen.kind,
-        settings=settings_digest(variant.system),
+        settings=name_settings(variant.system),
         ranks=_rank(trial, seen),
         average_precision=_measure_precision(trial, seen),
         decisions=decisions,
@@ -195,7 +194,7 @@ def make_rows(variants: Sequence[Variant], group: Sequence[PlaceSet], kept: Path
 
 
 def _refuse_stale(variant: Variant, path: Path) -> None:
-    if path.exists() and PlaceRow.load(path, "make places").settings != settings_digest(variant.system):
+    if path.exists() and PlaceRow.load(path, "make places").settings != name_settings(variant.system):
         raise InputError(f"{path}: was made with other settings; remove it, or give the variant a name of its own")
 
 

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from proving import HOME
-from proving_rows import Row, judge_drive, load_current
+from proving_rows import Row, judge_drive, load_current, name_settings
 from streams import streams
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import settings_digest
 from tmapr.evaluation.decisions import Mapped
 from tmapr.experiment import Data, Experiment
 from tmapr.running.encoding import Encoding
@@ -53,7 +52,7 @@ def _run_set(name: str, reference: Recording, query: Recording) -> Row:
         style=None,
         seed=None,
         spacing=mapped.spacing,
-        settings=settings_digest(system),
+        settings=name_settings(system),
         drives={"night": found},
     )
 
