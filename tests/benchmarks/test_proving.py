@@ -40,8 +40,8 @@ def test_kept_rows_are_of_reporting_worlds_in_odd_styles(study):
 
 
 def test_nothing_of_the_choosing_worlds_is_kept():
-    assert {path.name for path in ROWS.iterdir()} == {"styles", "sabotage", "places", "learning"}
-    kept = {path.stem for study in ("places", "learning") for path in (ROWS / study).glob("*/*.json")}
+    assert {path.name for path in ROWS.iterdir()} == {"styles", "sabotage", "places", "learning", "ablations"}
+    kept = {path.stem for study in ("places", "learning", "ablations") for path in (ROWS / study).glob("*/*.json")}
     assert kept
     assert not {name for name in kept for ground in CHOOSING if name.startswith(ground.name)}
 

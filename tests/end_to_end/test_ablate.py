@@ -131,14 +131,8 @@ def test_with_a_validation_each_row_has_a_threshold_of_its_own(home, tmp_path, c
     run, file = tmp_path / "runs/block", home / "block.toml"
     shutil.copytree(home / "runs/block/percepts", run / "percepts")
     thin_percepts(RunFolder(run), 4)
-    overrides = (
-        "--set",
-        "data.adapt=[]",
-        "--set",
-        "data.validation=['dusk']",
-        "--set",
-        "retrieval.likelihood_weight=0",
-    )
+    said = ("data.adapt=[]", "data.validation=['dusk']", "retrieval.likelihood_weight=0")
+    overrides = [each for one in said for each in ("--set", one)]
     assert command("ablate", file, "--run", run, "--workers", "2", "--quiet", *overrides) == 0
     found = json.loads((run / "ablation.json").read_text())
     assert found["calibrated_on"] == ["dusk"]

@@ -96,8 +96,8 @@ def test_an_experiments_sequences_are_checked_once_with_their_roles(check):
 
 
 def test_a_streamed_sequence_is_checked_as_one(check):
-    code, printed, _ = check("walk.toml", "--set", "data.stream=['noon']")
-    assert (code, "noon (train, reference, stream)\n" in printed) == (0, True)
+    code, printed, _ = check("walk.toml", "--set", "data.stream=['night']", "--set", "data.test=[]")
+    assert (code, "night (stream)\n" in printed) == (0, True)
 
 
 def test_a_setting_can_be_overridden_in_an_experiment_and_nowhere_else(check):

@@ -27,9 +27,11 @@ LAYOUT = {
 class Unscented(Settings):
     """U: sigma points for inference and for learning."""
 
-    spread: float = Field(1.5811388300841898, gt=0, description="sigma points lie at ± spread deviations (√2.5)")
+    spread: float = Field(
+        1.5811388300841898, gt=0, le=100, description="sigma points lie at ± spread deviations (√2.5)"
+    )
     center_weight: float = Field(0.6, gt=0, lt=1, description="w₀ᵐ of inference; the others share the rest")
-    side_share: float = Field(0.35, gt=0, description="update weight of a side point, the center's being 1")
+    side_share: float = Field(0.35, gt=0, le=1e3, description="update weight of a side point, the center's being 1")
     on_sphere: bool = Field(
         True, description="points go back to unit length; false: they stay symmetric, whose mean logit is the center's"
     )
