@@ -214,7 +214,7 @@ def test_a_streamed_sequence_is_scored_like_any_other_but_for_its_ranking(stream
         whole = errors.stream.while_learning[name].whole
         assert (whole.f1, whole.precision, whole.recall) == (entry.loops.f1, entry.loops.precision, entry.loops.recall)
         assert whole.rmse == pytest.approx(entry.fused.rmse)
-        assert entry.loops.recall_at is None
+        assert entry.loops.recall_at == {"1": whole.recall_at_1, "5": None, "10": None}
         assert entry.loops.global_recall_at["1"] is not None
         assert (entry.protocol, entry.labels, entry.trained) == ("stream", "truth+30", False)
     assert (errors.stream.order, errors.stream.labels, errors.labels) == (("dusk", "night"), "truth+30", "off")

@@ -11,7 +11,7 @@ from tmapr.evaluation.alignment import fit_planar
 from tmapr.evaluation.assessment import Fit, assess
 from tmapr.evaluation.stretches import measure_stream
 from tmapr.running.finished import FinishedRun
-from tmapr.running.ranking import rank_by_similarity, rank_by_system, recall_at
+from tmapr.running.ranking import rank_by_similarity, rank_by_system, recall_at, recall_first
 from tmapr.types import Watch
 
 FITS: Mapping[str, Fit] = {"planar": fit_planar}
@@ -26,8 +26,10 @@ def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> 
     for name in data.scored:
         trial = run.trial(name)
         opportunity = trial.queries.opportunity
-        # The states that answered a streamed sequence are gone; its first candidates are in its table.
-        recalls = recall_at(ours, trial.recording, opportunity, watch) if ours and name in data.test else None
+        if name in data.test:
+            recalls = recall_at(ours, trial.recording, opportunity, watch) if ours else None
+        else:  # the states that answered are gone; the first candidates are in the table
+            recalls = recall_first(trial.queries)
         plain_recalls = recall_at(plain, trial.recording, opportunity)
         tests[name] = assess(trial, run.provenance.sequences[name], recalls, plain_recalls, fit)
     return Errors(

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from tmapr.artifacts.percepts import Recording
 from tmapr.evaluation.assessment import Recalls
 from tmapr.evaluation.loops import correct_candidates
+from tmapr.evaluation.trial import Queries
 from tmapr.retrieval.memory import Memory
 from tmapr.running.finished import FinishedRun
 from tmapr.system import resume
@@ -74,3 +75,11 @@ def recall_at(
             near[row, : len(positions)] = correct_candidates(positions, np.broadcast_to(truth, positions.shape))
     hits = near[recording.known][opportunity]
     return {str(count): float(hits[:, :count].any(axis=1).mean()) for count in RANKS}
+
+
+def recall_first(queries: Queries) -> Recalls | None:
+    """Recall@1 of what was answered, whatever answered it; of later ranks nothing is kept."""
+    if not queries.opportunity.any() or not queries.found.any():
+        return None
+    right = queries.correct & queries.found
+    return {str(RANKS[0]): float(right[queries.opportunity].mean()), **{str(count): None for count in RANKS[1:]}}
