@@ -179,7 +179,7 @@ def in_few_dimensions(file):
 @pytest.mark.parametrize("stream", [random_stream, rendered_stream], ids=["random", "rendered"])
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_the_papers_configuration_means_the_same_to_both(file, stream):
-    ours, second = follow(in_few_dimensions(file), stream, slice(600))
+    ours, second = follow(in_few_dimensions(file), stream, slice(300))
     assert_both_say_the_same(ours, second)
     assert {"accepted", "looks different"} <= set(ours.reasons)
 
