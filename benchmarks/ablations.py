@@ -11,7 +11,6 @@ The ablation.json of each world is kept in benchmarks/rows/ablations/METHOD and 
 
 import argparse
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -28,7 +27,6 @@ from tmapr.experiment import Data, Experiment
 from tmapr.running.encoding import Encoding
 from tmapr.simulation.record import write_dataset
 from tmapr.simulation.traverse import Traverse
-from tmapr.simulation.weather import find_weather
 from tmapr.studies.ablation import Job, plan_jobs
 from tmapr.studies.ablation_summary import summarize_ablation
 from tmapr.system import System
@@ -50,10 +48,7 @@ def list_traverses(ground: Ground, frames: int) -> list[Traverse]:
         "dim": next(night for night in NIGHTS if night != ground.night),
         "night": ground.night,
     }
-    return [
-        Traverse(name, find_weather(weather), zlib.crc32(f"{ground.seed}/{name}".encode()), "lap", frames)
-        for name, weather in weathers.items()
-    ]
+    return [ground.plan_traverse(name, weather, frames=frames) for name, weather in weathers.items()]
 
 
 def plan_experiment(ground: Ground, method: str, home: Path) -> tuple[Experiment, RunFolder]:

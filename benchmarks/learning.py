@@ -11,7 +11,6 @@ reported.
 """
 
 import os
-import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from decision_tables import cell, mean_cell, show_table
-from proving import FRAMES, HOME, Ground, plan_world, work_on_each
+from proving import HOME, Ground, plan_world, work_on_each
 from proving_rows import find_worlds, judge_drive, make_parser, name_settings
 from real_sets import REAL, SETS, open_images, open_stream
 from tmapr.artifacts.documents import Document
@@ -40,7 +39,6 @@ from tmapr.running.progressive import RecognisedDrive, localize
 from tmapr.running.ranking import RANKS, Rank, recall_at
 from tmapr.simulation.record import write_dataset
 from tmapr.simulation.traverse import Traverse
-from tmapr.simulation.weather import find_weather
 from tmapr.system import Map, System, build, make_map
 from tmapr.types import Percept
 
@@ -160,8 +158,7 @@ def open_drives(ground: Ground, home: Path) -> list[Recording]:
 def list_traverses(ground: Ground) -> list[Traverse]:
     """The day and the night of the proving ground, and another night."""
     first = [traverse for traverse in ground.traverses if traverse.name in DRIVES]
-    seed = zlib.crc32(f"{ground.seed}/{DRIVES[-1]}".encode())
-    return [*first, Traverse(DRIVES[-1], find_weather(ground.night), seed, "lap", FRAMES)]
+    return [*first, ground.plan_traverse(DRIVES[-1], ground.night)]
 
 
 def gather(folder: Path, grounds: Sequence[Ground], home: Path, data: Path, workers: int) -> list[LearningRow]:

@@ -79,10 +79,11 @@ class Ground:
             drives |= {"day2": (self.day, "lap"), "wet": ("rain", "lap"), "day3": (self.day, "lap")}
         if self.sabotaged:
             drives |= {"turn": (self.night, "u-turn")}
-        return [
-            Traverse(name, find_weather(weather), zlib.crc32(f"{self.seed}/{name}".encode()), course, FRAMES)
-            for name, (weather, course) in drives.items()
-        ]
+        return [self.plan_traverse(name, weather, course) for name, (weather, course) in drives.items()]
+
+    def plan_traverse(self, name: str, weather: str, course: Course = "lap", frames: int = FRAMES) -> Traverse:
+        """A drive by its name: the same in every study."""
+        return Traverse(name, find_weather(weather), zlib.crc32(f"{self.seed}/{name}".encode()), course, frames)
 
 
 def _list_grounds(first: int, count: int, seed: int) -> tuple[Ground, ...]:

@@ -4,8 +4,6 @@ Rows of worlds for choosing stay out of the repository, under runs/proving.
 """
 
 import argparse
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 from proving import CHOOSING, HOME, REPORTING, Ground, ReadyGround, work_on_each
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
+from tmapr.config.dump import tree_digest
 from tmapr.config.tree import as_tree
 from tmapr.evaluation.decisions import Mapped, judge_decisions
 from tmapr.exceptions import InputError
@@ -59,8 +58,7 @@ def name_settings(system: System) -> str:
             if not (key in _ADDED and value == _ADDED[key])
         }
 
-    text = json.dumps(drop_added(as_tree(system)), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return tree_digest(drop_added(as_tree(system)))
 
 
 def judge_drive(

@@ -77,9 +77,8 @@ def open_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]":
         return [Part(open_path(path))], Image()
     experiment = load_settings(Experiment, path, overrides)
     data = experiment.data
-    named = {"train": data.train, "validation": data.validation, "reference": data.references}
     roles: dict[str, tuple[str, ...]] = {}
-    for role, names in (named | {"adapt": data.adapt, "stream": data.stream, "test": data.test}).items():
+    for role, names in data.roles.items():
         for name in names:
             roles[name] = (*roles.get(name, ()), role)
     if not roles:

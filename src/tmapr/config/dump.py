@@ -26,8 +26,12 @@ def dump_toml(settings: Settings, only: Mapping[str, Collection[str]] | None = N
 
 def settings_digest(settings: Settings) -> str:
     """SHA-256 of the settings, whatever order or file they came from."""
-    text = json.dumps(as_tree(settings), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return tree_digest(as_tree(settings))
+
+
+def tree_digest(tree: Mapping[str, object]) -> str:
+    """SHA-256 of settings as a tree."""
+    return hashlib.sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _find(settings: Settings, path: tuple[str, ...]) -> tuple[Settings, tuple[str, ...]]:

@@ -48,14 +48,13 @@ def _measure(
     queries: Queries, errors: Float[np.ndarray, " n"], threshold: float, rows: Bool[np.ndarray, " n"]
 ) -> StretchFigures:
     """Of some of the frames with a true position."""
-    correct, opportunity = queries.correct[rows], queries.opportunity[rows]
-    found = queries.found[rows]
+    part = Queries(queries.similarity[rows], queries.found[rows], queries.correct[rows], queries.opportunity[rows])
     scores = score_loops(
-        queries.similarity[rows], found=found, correct=correct, opportunity=opportunity, threshold=threshold
+        part.similarity, found=part.found, correct=part.correct, opportunity=part.opportunity, threshold=threshold
     )
     return StretchFigures(
         frames=int(rows.sum()),
-        recall_at_1=float((correct & found)[opportunity].mean()) if opportunity.any() else None,
+        recall_at_1=part.recall_at_1,
         precision=scores.precision,
         recall=scores.recall,
         f1=scores.f1,

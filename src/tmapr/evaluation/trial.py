@@ -28,6 +28,12 @@ class Queries:
         """Whether each query's candidate reaches the threshold."""
         return self.found & (self.similarity >= threshold)
 
+    @property
+    def recall_at_1(self) -> float | None:
+        """Share of the opportunities whose candidate is right, whatever any threshold says."""
+        right = (self.correct & self.found)[self.opportunity]
+        return float(right.mean()) if len(right) else None
+
 
 @dataclass(frozen=True)
 class Trial:

@@ -81,5 +81,4 @@ def recall_first(queries: Queries) -> Recalls | None:
     """Recall@1 of what was answered, whatever answered it; of later ranks nothing is kept."""
     if not queries.opportunity.any() or not queries.found.any():
         return None
-    right = queries.correct & queries.found
-    return {str(RANKS[0]): float(right[queries.opportunity].mean()), **{str(count): None for count in RANKS[1:]}}
+    return {str(RANKS[0]): queries.recall_at_1, **{str(count): None for count in RANKS[1:]}}
