@@ -33,18 +33,31 @@ def evaluate(
     require_run(folder)
     with writing(folder.path):
         finished = FinishedRun.load(folder)
+        unknown = _refuse_untold(finished)
         pairs = _compare(finished, RunFolder(against)) if against else None
         errors = evaluate_run(finished, align, make_watch("ranking", quiet))
         save_errors(errors, folder)
     if quiet:
         return
-    for line in dict.fromkeys(finished.remarks):
+    for line in dict.fromkeys(finished.remarks + unknown):
         typer.echo(line, err=True)
     print_errors(errors)
     if pairs:
         _print(pairs)
     if folder.page.exists() and not is_shown(folder.page, errors):
         typer.echo(f"{folder.page}: shows other results than these; `tmapr report {run}` makes it anew")
+
+
+def _refuse_untold(run: "FinishedRun") -> list[str]:
+    """Refuse a run that nothing is known of to compare with; a line for each sequence that this holds for."""
+    from tmapr.exceptions import InputError
+
+    names = run.experiment.data.scored
+    unknown = [name for name in names if not run.sequence(name).recording.known.any()]
+    lines = [f"{name}: no frame has a true position; nothing to compare with" for name in unknown]
+    if lines and len(lines) == len(names):
+        raise InputError(f"{lines[0]}: `tmapr report {run.folder.path}` shows the run without")
+    return lines
 
 
 def _compare(run: "FinishedRun", other: "RunFolder") -> "Table":

@@ -50,9 +50,13 @@ def report(
 
 def _load_runs(runs: Sequence[Path]) -> "list[ReportedRun]":
     """The runs; what there is to know of their recordings is told beside the output."""
+    from tmapr.exceptions import InputError
     from tmapr.reports.reported import ReportedRun
 
     loaded = [ReportedRun.load(path) for path in runs]
+    for run in loaded:
+        if not all(sequence.figures for sequence in run.sequences):
+            raise InputError(f"{run.folder.path}: no frame has a true position; nothing to compare with")
     _tell(line for run in loaded for line in run.remarks)
     return loaded
 

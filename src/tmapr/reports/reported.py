@@ -1,5 +1,6 @@
 """What a report shows of one run: the finished run, read once, and its errors, which belong to the same estimates."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +33,17 @@ class TimedPath:
 
 @dataclass(frozen=True, slots=True)
 class ReportedSequence:
-    """One test sequence and its entry in errors.json; `fused` and `apr` are as their errors were taken."""
+    """One test sequence and its entry in errors.json; `fused` and `apr` are as their errors were taken.
+
+    Where nobody knows the true positions there is no entry, no frame's truth is known, and all else is the same.
+    """
 
     name: str
-    figures: SequenceErrors
+    figures: SequenceErrors | None
     trial: Trial
     fused: Column
     apr: Column
+    protocol: str = "test"
 
     @property
     def table(self) -> EstimateTable:
@@ -65,6 +70,11 @@ class ReportedSequence:
         truth = self.truth
         known = track.known & truth.known
         return Column(np.where(known, position_errors(track.values, truth.values), np.nan), known)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How often each verdict was given."""
+        return dict(Counter(reason.value for reason in self.table.reasons).most_common())
 
     @property
     def accepted(self) -> Bool[np.ndarray, " n"]:
@@ -108,7 +118,9 @@ class ReportedRun:
         errors, memory = read_errors(run), run.environment.memory
         references = tuple(TimedPath(_seconds(memory.stamps[rows]), memory.positions[rows]) for rows in memory.drives())
         fit = FITS.get(errors.alignment)
-        sequences = tuple(_report_sequence(run.trial(name), name, errors.test[name], fit) for name in errors.test)
+        sequences = tuple(
+            _report_sequence(run, name, errors.test.get(name), fit) for name in run.experiment.data.scored
+        )
         remarks = tuple(run.remarks)
         return cls(run.folder, run.experiment, run.provenance, errors, memory, references, sequences, remarks)
 
@@ -119,10 +131,11 @@ def label_runs(runs: Sequence[ReportedRun]) -> list[str]:
     return [name if names.count(name) == 1 else str(run.folder.path) for name, run in zip(names, runs, strict=True)]
 
 
-def _report_sequence(trial: Trial, name: str, figures: SequenceErrors, fit: Fit | None) -> ReportedSequence:
+def _report_sequence(run: FinishedRun, name: str, figures: SequenceErrors | None, fit: Fit | None) -> ReportedSequence:
+    trial = run.sequence(name)
     truth = Column(trial.recording.truth, trial.recording.known)
     fused, apr = (_fit_track(track, truth, fit) for track in (trial.fused, trial.table.apr_positions))
-    return ReportedSequence(name, figures, trial, fused, apr)
+    return ReportedSequence(name, figures, trial, fused, apr, run.provenance.sequences[name].protocol_name)
 
 
 def _fit_track(track: Column, truth: Column, fit: Fit | None) -> Column:

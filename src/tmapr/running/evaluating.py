@@ -1,7 +1,7 @@
 """The errors of a finished run: read where they are of these estimates and this truth, else evaluated in memory."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tmapr.artifacts.documents.runs import Errors
 from tmapr.artifacts.documents.streams import StreamFigures
@@ -19,11 +19,15 @@ FITS: Mapping[str, Fit] = {"planar": fit_planar}
 
 
 def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> Errors:
-    """Evaluate every sequence that was scored; with an alignment, after fitting each trajectory to the truth."""
+    """Evaluate every sequence that was scored and whose true positions are known: perhaps none.
+
+    With an alignment, after fitting each trajectory to the truth.
+    """
     fit, data = FITS.get(align), run.experiment.data
-    ours, plain = rank_by_system(run) if data.test else None, rank_by_similarity(run.environment.memory)
-    tests = {}
-    for name in data.scored:
+    known = [name for name in data.scored if run.sequence(name).recording.known.any()]
+    ours = rank_by_system(run) if set(known) & set(data.test) else None
+    plain, tests = rank_by_similarity(run.environment.memory), {}
+    for name in known:
         trial = run.trial(name)
         opportunity = trial.queries.opportunity
         if name in data.test:
@@ -39,15 +43,15 @@ def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> 
         frame=run.environment.frame,
         settings_sha256=run.provenance.settings_sha256,
         evaluated_sha256=_digest(run),
-        stream=_evaluate_stream(run, fit),
+        stream=_evaluate_stream(run, fit, known),
     )
 
 
-def _evaluate_stream(run: FinishedRun, fit: Fit | None) -> StreamFigures | None:
+def _evaluate_stream(run: FinishedRun, fit: Fit | None, known: Sequence[str]) -> StreamFigures | None:
     record = run.provenance.stream
     if record is None:
         return None
-    measured = {name: measure_stream(run.trial(name), fit) for name in record.order}
+    measured = {name: measure_stream(run.trial(name), fit) for name in record.order if name in known}
     return StreamFigures(**dict(record), while_learning=measured)
 
 
@@ -62,7 +66,7 @@ def read_errors(run: FinishedRun) -> Errors:
     if not run.folder.errors.exists():
         return evaluate_run(run)
     for name in run.experiment.data.scored:
-        run.trial(name)  # what is missing or does not fit is refused by its name, and not as a digest
+        run.sequence(name)  # what is missing or does not fit is refused by its name, and not as a digest
     errors = Errors.load(run.folder.errors, f"tmapr evaluate {run.folder.path}")
     return errors if errors.evaluated_sha256 == _digest(run) else evaluate_run(run, errors.alignment)
 
@@ -71,5 +75,5 @@ def _digest(run: FinishedRun) -> str:
     """Names the run, its estimates and the percepts and truth that it is compared with."""
     names = run.experiment.data.scored
     files = [run.folder.provenance, *map(run.folder.estimates, names)]
-    marks = [f"{each.percepts}{each.truth}" for each in (run.trial(name).recording.marks for name in names)]
+    marks = [f"{each.percepts}{each.truth}" for each in (run.sequence(name).recording.marks for name in names)]
     return hashlib.sha256("".join([*map(file_digest, files), *marks]).encode()).hexdigest()

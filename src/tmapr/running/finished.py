@@ -62,7 +62,14 @@ class FinishedRun:
         return run
 
     def trial(self, name: str) -> Trial:
-        """One of the sequences that it scored, read once; without any true position it is refused."""
+        """One of the sequences that it scored, beside what was true; without any true position it is refused."""
+        trial = self.sequence(name)
+        if not trial.recording.known.any():
+            raise InputError(f"{trial.recording.sequence}: no frame has a true position; nothing to compare with")
+        return trial
+
+    def sequence(self, name: str) -> Trial:
+        """One of the sequences that it scored, read once, whether or not anybody knows where it was recorded."""
         if name not in self._trials:
             self._trials[name] = self._load_trial(name)
             if name_published(self.folder) != self.published:
@@ -79,8 +86,6 @@ class FinishedRun:
         self._refuse_changed(
             name, recording, learned=system.labels.mode == "truth" or self.experiment.align_apr == "oracle"
         )
-        if not recording.known.any():
-            raise InputError(f"{recording.sequence}: no frame has a true position; nothing to compare with")
         threshold = system.tracking.gates.min_similarity
         return Trial(table, recording, self.environment.memory, threshold, self._load_beliefs(name, len(table.stamps)))
 

@@ -5,7 +5,6 @@ every report. All that is shown is written here, numbers as text and places as p
 nearest to the pointer and puts it there. Without it, the figures and the sampled frames are still on the page.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
@@ -18,13 +17,12 @@ from tmapr.reports.drawing.svg import layer_keys
 from tmapr.reports.figures.error_curve import CURSOR, ErrorAxes, draw_errors, list_error_keys
 from tmapr.reports.figures.trajectory_map import MapAxes, count_unseen, draw_map, list_map_keys
 from tmapr.reports.page.belief import list_beliefs, render_certainty, render_strip
+from tmapr.reports.page.document import render_data
 from tmapr.reports.page.figure import render_figure
 from tmapr.reports.page.footage import Album, Footage
 from tmapr.reports.reported import ReportedRun, ReportedSequence
 from tmapr.reports.tables.table import NOTHING
 from tmapr.types import Reason
-
-_DATA = {"type": "application/json"}
 
 Pixels = tuple[float, float]
 
@@ -65,14 +63,6 @@ def render_explorer(run: ReportedRun, sequence: ReportedSequence, album: Album, 
     absent = (element("p", {"class": "note"}, escape(words)) for words in footage.absent)
     both = element("div", {"class": "explorer"}, element("div", {"class": "plots"}, *plots), _render_card(), data)
     return both + _render_samples(sequence, footage) + "".join(absent)
-
-
-def render_data(content: object, attributes: Mapping[str, str] | None = None) -> str:
-    """Data for the script, in which nothing can end the element: HTML sees no markup in it, and XML neither."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return element("script", {**_DATA, **(attributes or {})}, text)
 
 
 def _list_frames(run: ReportedRun, sequence: ReportedSequence, footage: Footage, album: Album) -> list[ShownFrame]:

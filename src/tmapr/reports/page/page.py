@@ -1,13 +1,7 @@
-"""One page of HTML that needs nothing beside itself: no script, no font, no picture from elsewhere.
+"""The page of a run, or of several: what was found, every sequence, the settings, how it came about."""
 
-It is well-formed XML too, so that a mistake in it shows in a test and not in somebody's browser.
-"""
-
-import base64
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from tmapr.artifacts.documents import Document
@@ -17,18 +11,13 @@ from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
 from tmapr.files import TABLE_BYTES, read_bytes
 from tmapr.reports.drawing.markup import element, escape
-from tmapr.reports.page.explorer import render_data
+from tmapr.reports.page.document import render_document
 from tmapr.reports.page.footage import Album, share_frames
 from tmapr.reports.page.sequence import render_sequence
 from tmapr.reports.reported import ReportedRun, label_runs
 from tmapr.reports.tables.errors import describe_result, name_alignment, tabulate_runs, warn_of
 from tmapr.reports.tables.stream import tabulate_forgetting, tabulate_stream
 from tmapr.reports.tables.table import Table, TableColumn
-
-_HEAD = (
-    '<meta charset="utf-8"/><meta name="viewport" content="width=device-width, initial-scale=1"/>'
-    '<link rel="icon" href="data:,"/>'
-)
 
 
 def render_page(runs: Sequence[ReportedRun]) -> str:
@@ -44,13 +33,7 @@ def render_page(runs: Sequence[ReportedRun]) -> str:
         body += _render_contents(labels)
         for number, (name, run) in enumerate(zip(labels, runs, strict=True), start=1):
             body += element("h2", {"id": f"run-{number}"}, escape(name)) + _render_run(run, album, frames, 3)
-    # A parser of XML sees no markup between these marks; to one of HTML they are comments of the script.
-    script = f"//<![CDATA[\n{_read_resource('explorer.js')}//]]>\n"
-    named = element("title", {}, escape(title)) + "".join(map(_render_mark, runs))
-    head = element("head", {}, _HEAD, _render_policy(script), named, element("style", {}, _read_resource("page.css")))
-    parts = (element("main", {}, body), render_data(album.uris, {"id": "pictures"}), element("script", {}, script))
-    whole = element("html", {"lang": "en"}, head, element("body", {}, *parts))
-    return f"<!DOCTYPE html>\n{whole}\n"
+    return render_document(title, body, marks="".join(map(_render_mark, runs)), data={"pictures": album.uris})
 
 
 def is_shown(page: Path, errors: Errors) -> bool:
@@ -68,17 +51,6 @@ def _render_mark(run: ReportedRun) -> str:
 
 def _name_errors(errors: Errors) -> str:
     return f"{errors.evaluated_sha256} {errors.alignment}"
-
-
-def _read_resource(name: str) -> str:
-    return files("tmapr.reports.page").joinpath(name).read_text(encoding="utf-8")
-
-
-def _render_policy(script: str) -> str:
-    """Whatever a name might contain, a browser that obeys this loads nothing and runs one script, known by its hash."""
-    known = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    allowed = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{known}'"
-    return element("meta", {"http-equiv": "Content-Security-Policy", "content": allowed})
 
 
 def _render_contents(labels: Sequence[str]) -> str:

@@ -44,25 +44,31 @@ CaptionedDrawings = Iterator[tuple[str | None, str]]
 
 def render_sequence(run: ReportedRun, sequence: ReportedSequence, album: Album, frames: int, level: int) -> str:
     """Tables and figures under a heading of the given level; pictures of at most so many frames join the album."""
-    tests = {sequence.name: sequence.figures}
-    heading, protocol = element(f"h{level}", {}, escape(sequence.name)), sequence.figures.protocol_name
-    count = element("p", {"class": "note"}, escape(f"{sequence.figures.frames} frames, {protocol}"))
-    tables = [table(tests).without("sequence", "frames").html() for table in _SHOWN]
-    explained = element("p", {"class": "note"}, escape(_TABLES))
-    found = sequence.figures
-    told = (describe_decisions(sequence.name, found.decisions), describe_detour(sequence.name, found.off_map))
-    explained += "".join(element("p", {}, escape(line)) for line in told if line)
+    heading = element(f"h{level}", {}, escape(sequence.name))
+    count = element("p", {"class": "note"}, escape(f"{len(sequence.table.stamps)} frames, {sequence.protocol}"))
+    tables = _render_tables(sequence)
     match = Matching(run, sequence)
     figures = [
         *caption_jumps(run, sequence),
-        (draw_reasons(sequence.name, sequence.figures.reasons), _REASONS),
+        (draw_reasons(sequence.name, sequence.reasons), _REASONS),
         (draw_similarities(sequence), _SIMILARITIES),
         *(caption_matches(match) if match.judged else ()),
     ]
     drawn = [render_figure(drawing, caption) for drawing, caption in figures if drawing is not None]
     looks = render_matches(match) if match.judged else ""
-    parts = (heading, count, *tables, explained, render_explorer(run, sequence, album, frames), *drawn, looks)
+    parts = (heading, count, tables, render_explorer(run, sequence, album, frames), *drawn, looks)
     return element("section", {}, *parts)
+
+
+def _render_tables(sequence: ReportedSequence) -> str:
+    """The figures with their words; nothing where nobody knows the truth."""
+    found = sequence.figures
+    if found is None:
+        return ""
+    tables = (table({sequence.name: found}).without("sequence", "frames").html() for table in _SHOWN)
+    told = (describe_decisions(sequence.name, found.decisions), describe_detour(sequence.name, found.off_map))
+    lines = (element("p", {}, escape(line)) for line in told if line)
+    return "".join([*tables, element("p", {"class": "note"}, escape(_TABLES)), *lines])
 
 
 def caption_jumps(run: ReportedRun, sequence: ReportedSequence) -> CaptionedDrawings:
