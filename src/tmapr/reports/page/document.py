@@ -6,7 +6,7 @@ It is well-formed XML too, so that a mistake in it shows in a test and not in so
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from tmapr.reports.drawing.markup import element, escape
@@ -18,16 +18,14 @@ _HEAD = (
 _DATA = {"type": "application/json"}
 
 
-def render_document(
-    title: str, body: str, *, marks: str = "", data: Mapping[str, object] | None = None, script: str = "explorer.js"
-) -> str:
-    """A whole page; `data` is for the script, each part by its id, and `marks` are elements of the head."""
+def render_document(title: str, body: str, *, script: str, pictures: Sequence[str] = (), marks: str = "") -> str:
+    """A whole page; the script finds the pictures by their numbers, and `marks` are elements of the head."""
     # A parser of XML sees no markup between these marks; to one of HTML they are comments of the script.
-    code = f"//<![CDATA[\n{_read_resource(script)}//]]>\n"
+    code = f"//<![CDATA[\n{_read_resource('plots.js')}{_read_resource(script)}//]]>\n"
     style = element("style", {}, _read_resource("page.css"))
     head = element("head", {}, _HEAD, _render_policy(code), element("title", {}, escape(title)), marks, style)
-    given = (render_data(content, {"id": name}) for name, content in (data or {}).items())
-    whole = element("html", {"lang": "en"}, head, _render_body(body, *given, element("script", {}, code)))
+    parts = (element("main", {}, body), render_data(pictures, {"id": "pictures"}), element("script", {}, code))
+    whole = element("html", {"lang": "en"}, head, element("body", {}, *parts))
     return f"<!DOCTYPE html>\n{whole}\n"
 
 
@@ -37,10 +35,6 @@ def render_data(content: object, attributes: Mapping[str, str] | None = None) ->
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return element("script", {**_DATA, **(attributes or {})}, text)
-
-
-def _render_body(body: str, *scripts: str) -> str:
-    return element("body", {}, element("main", {}, body), *scripts)
 
 
 def _read_resource(name: str) -> str:

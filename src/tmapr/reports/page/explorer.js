@@ -1,6 +1,4 @@
-"use strict";
-// Shows the frame that is pointed at. Everything is text or pixels already; nothing here computes a result.
-const pictures = JSON.parse(document.getElementById("pictures").textContent);
+// Shows the frame of a run that is pointed at.
 document.querySelectorAll(".explorer").forEach(explore);
 
 function explore(explorer) {
@@ -26,38 +24,6 @@ function explore(explorer) {
   explorer.querySelectorAll("[data-switch]").forEach((key) => letSwitch(key, key.closest("figure")));
   card.hidden = slider.parentElement.hidden = false;
   show(0);
-}
-
-// Pointing, and tapping where there is nothing to point with; a click also hands the arrow keys to the slider.
-function point(plot, slider, to) {
-  const svg = plot.querySelector("svg");
-  const follow = (event) => {
-    const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    to([place.x, place.y]);
-  };
-  svg.addEventListener("pointermove", follow);
-  svg.addEventListener("click", (event) => {
-    follow(event);
-    slider.focus({ preventScroll: true });
-  });
-}
-
-function letSwitch(key, figure) {
-  key.disabled = false;
-  key.addEventListener("click", () => {
-    const shown = key.getAttribute("aria-pressed") !== "true";
-    key.setAttribute("aria-pressed", shown);
-    figure.querySelector(`[data-layer="${key.dataset.switch}"]`).classList.toggle("away", !shown);
-  });
-}
-
-function nearest(frames, distance) {
-  const distances = frames.map(distance);
-  return distances.indexOf(Math.min(...distances));
-}
-
-function apart(a, b) {
-  return b === null ? Infinity : Math.hypot(a[0] - b[0], a[1] - b[1]);
 }
 
 function placesOn(frame) {
@@ -97,36 +63,6 @@ function showBelief(explorer, map, { references, views, frames, span, cursor }) 
   };
 }
 
-function inPairs(flat) {
-  return flat.flatMap((value, at) => (at % 2 ? [] : [[value, flat[at + 1]]]));
-}
-
-function disc(x, y, radius) {
-  const half = `a${radius} ${radius} 0 1 0`;
-  return `M${x - radius} ${y}${half} ${2 * radius} 0${half} ${-2 * radius} 0z`;
-}
-
-function spot(at) {
-  return at === null ? "" : `M${at}h0`;
-}
-
-function line(from, to) {
-  return from === null || to === null ? "" : `M${from}L${to}`;
-}
-
-// Draws the marks, and brings them into sight where the drawing is wider than the screen.
-function mark(plot, marks, [x]) {
-  draw(plot, marks);
-  const svg = plot.querySelector("svg");
-  const at = (x / svg.viewBox.baseVal.width) * svg.clientWidth;
-  const inSight = at > plot.scrollLeft && plot.scrollLeft + plot.clientWidth > at;
-  if (!inSight) plot.scrollLeft = at - plot.clientWidth / 2;
-}
-
-function draw(plot, marks) {
-  Object.entries(marks).forEach(([role, d]) => plot.querySelector(`.marker .${role}`).setAttribute("d", d));
-}
-
 function fill(card, frame) {
   const [query, match] = card.querySelectorAll("figure");
   photograph(query, frame.picture, frame.title);
@@ -135,12 +71,4 @@ function fill(card, frame) {
   verdict.textContent = frame.verdict;
   card.classList.toggle("wrong", frame.wrong);
   card.querySelectorAll("dd").forEach((value, number) => (value.textContent = frame.facts[number]));
-}
-
-function photograph(figure, number, title) {
-  const image = new Image();
-  if (number !== null) image.src = pictures[number];
-  image.alt = title;
-  figure.querySelector(".picture").replaceChildren(number === null ? "no image" : image);
-  figure.querySelector("figcaption").textContent = title;
 }

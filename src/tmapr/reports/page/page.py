@@ -33,7 +33,8 @@ def render_page(runs: Sequence[ReportedRun]) -> str:
         body += _render_contents(labels)
         for number, (name, run) in enumerate(zip(labels, runs, strict=True), start=1):
             body += element("h2", {"id": f"run-{number}"}, escape(name)) + _render_run(run, album, frames, 3)
-    return render_document(title, body, marks="".join(map(_render_mark, runs)), data={"pictures": album.uris})
+    marks = "".join(map(_render_mark, runs))
+    return render_document(title, body, script="explorer.js", pictures=album.uris, marks=marks)
 
 
 def is_shown(page: Path, errors: Errors) -> bool:
