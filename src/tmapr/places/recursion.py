@@ -5,7 +5,7 @@ One call, because every return to Python would have to wait for the GIL again.
 
 import numpy as np
 
-from tmapr.places.triangle import RANK, kernel, settle_and_multiply
+from tmapr.places.triangle import RANK, kernel, part, settle_and_multiply
 
 
 @kernel
@@ -31,7 +31,7 @@ def update(tiles, pending, pending_sign, X, Y, W, sign, information):
     return True
 
 
-@kernel
+@part
 def _dots(X, G):
     """X Gᵀ = X K Xᵀ, symmetric, in one pass."""
     p00 = p10 = p11 = p20 = p21 = p22 = 0.0
@@ -47,7 +47,7 @@ def _dots(X, G):
     return np.array([[p00, p10, p20], [p10, p11, p21], [p20, p21, p22]])
 
 
-@kernel
+@part
 def _residual(X, Y, W):
     """Y − XW in one pass over W, two of its rows at a time to halve the trips through the residual."""
     dim = W.shape[0]
@@ -67,7 +67,7 @@ def _residual(X, Y, W):
     return residual
 
 
-@kernel
+@part
 def _add_outer(W, G, correction):
     c0, c1, c2 = correction[0], correction[1], correction[2]
     for i in range(W.shape[0]):
@@ -76,7 +76,7 @@ def _add_outer(W, G, correction):
             W[i, c] += g0 * c0[c] + g1 * c1[c] + g2 * c2[c]
 
 
-@kernel
+@part
 def _cholesky(products, sign, information):
     """Lower factor of I + sign · information · products; a zero in the corner says that there is none."""
     L = np.zeros((RANK, RANK))
@@ -95,7 +95,7 @@ def _cholesky(products, sign, information):
     return L
 
 
-@kernel
+@part
 def _solve(L, right):
     """L⁻¹ · right, by forward substitution over whole rows."""
     solution = right.copy()
@@ -106,7 +106,7 @@ def _solve(L, right):
     return solution
 
 
-@kernel
+@part
 def _solve_transpose(L, right):
     """L⁻ᵀ · right, by back substitution."""
     solution = right.copy()

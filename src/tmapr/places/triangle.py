@@ -15,6 +15,7 @@ passes with all of that: 2.1. A rank of three is fixed because U has three sigma
 through in blocks of three.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,12 @@ _BOUNDARY = 64
 
 # Sums may be reordered (that is what vectorises a dot product) and contracted to fused multiply-adds, but NaN and
 # infinity keep their meaning: the health checks depend on it.
-kernel: Any = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_LIBERTIES: Mapping[str, Any] = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+kernel: Any = compiled(**_LIBERTIES)
+# Parts of a kernel become its own code. As functions of their own they exist twice, optimised once and, inside the
+# kernel, twice; which of the two is called would depend on whether the kernel was compiled now or read from the cache,
+# and with it the last bits of W.
+part: Any = compiled(**_LIBERTIES, inline="always")
 
 
 def round_up(size: int, multiple: int = TILE) -> int:
