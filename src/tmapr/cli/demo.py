@@ -135,8 +135,8 @@ def _describe_found(folder: "RunFolder") -> str:
         f"Found at {_TEST}, in a map of {_REFERENCE}: it knew where it was on {100 * (made.localized or 0):.0f} %"
         f" of the frames on the map, with errors below {half:.1f} m (half of them) and {most:.1f} m (95 %).",
         f"It left the map for {away.metres:.0f} m." if away else "It never left the map.",
-        f"{made.wrong} of {made.frames} frames claimed to be localized and were {made.tolerance:.0f} m or more wrong.",
-        f"The pose head alone is {found.apr.rmse:.0f} m wrong (RMSE)." if found.apr else "",
+        f"Localized and {made.tolerance:.0f} m or more wrong: {made.wrong} of {made.frames} frames.",
+        f"The pose head alone: RMSE {found.apr.rmse:.0f} m." if found.apr else "",
     ]
     return " ".join(filter(None, parts))
 
