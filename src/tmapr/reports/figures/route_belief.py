@@ -19,7 +19,8 @@ _SHORTEST = 1.0
 SPAN = (_TOP, _BOTTOM)
 """Where a bar of all the probability ends, and where every bar begins, in pixels."""
 
-BELIEF_KEYS = (Key("line", "mass", "probability of a reference"), Key("line", "true", "truth, if on the map"))
+MASS_KEY = Key("line", "mass", "probability of a reference")
+TRUTH_KEY = Key("line", "true", "truth, if on the map")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tmapr.evaluation.decisions import Mapped
 from tmapr.reports.drawing.markup import element
 from tmapr.reports.drawing.svg import layer_keys
 from tmapr.reports.figures.certainty import CURSOR, draw_certainty, list_certainty_keys
-from tmapr.reports.figures.route_belief import BELIEF_KEYS, SPAN, RouteAxes, draw_belief
+from tmapr.reports.figures.route_belief import MASS_KEY, SPAN, TRUTH_KEY, RouteAxes, draw_belief
 from tmapr.reports.figures.trajectory_map import MapAxes
 from tmapr.reports.page.figure import render_figure
 from tmapr.reports.reported import ReportedRun, ReportedSequence
@@ -73,9 +73,10 @@ def render_strip(run: ReportedRun, sequence: ReportedSequence) -> str:
     # An empty child: HTML takes what follows an unclosed meter for its content.
     meter = element("meter", {"min": "0", "max": "100", "value": "0"}, "")
     meters = (element("label", {"class": kind}, words, meter, _EMPTY) for kind, words in _SHARES.items())
-    keys = layer_keys(BELIEF_KEYS) + element("div", {"class": "shares"}, *meters)
-    drawn = render_figure(draw_belief(sequence.name, run.memory), _BELIEF, "route", keys)
-    return element("div", {"class": "belief", "hidden": "hidden"}, drawn)
+    drawn = [MASS_KEY, TRUTH_KEY] if sequence.truth.known.any() else [MASS_KEY]
+    keys = layer_keys(drawn) + element("div", {"class": "shares"}, *meters)
+    figure = render_figure(draw_belief(sequence.name, run.memory), _BELIEF, "route wide", keys)
+    return element("div", {"class": "belief", "hidden": "hidden"}, figure)
 
 
 def render_certainty(run: ReportedRun, sequence: ReportedSequence) -> str:
@@ -84,7 +85,7 @@ def render_certainty(run: ReportedRun, sequence: ReportedSequence) -> str:
         return ""
     certainty = run.experiment.system.tracking.certainty
     keys = layer_keys(list_certainty_keys(certainty))
-    return render_figure(draw_certainty(sequence, certainty), _CERTAINTY, "strip certainty", keys)
+    return render_figure(draw_certainty(sequence, certainty), _CERTAINTY, "strip certainty wide", keys)
 
 
 def _list_bars(beliefs: RouteBeliefs, row: int, numbers: dict[int, int]) -> tuple[int, ...]:
