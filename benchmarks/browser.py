@@ -72,7 +72,7 @@ class Browser:
         said = [*self.happened("Log.entryAdded"), *self.happened("Runtime.consoleAPICalled")]
         return [str(entry) for entry in [*said, *self.happened("Runtime.exceptionThrown")]]
 
-    def js(self, expression: str) -> Any:  # noqa: ANN401 (whatever the page answers)
+    def js(self, expression: str) -> Any:
         """The value of an expression of the page's script."""
         answer = self("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer

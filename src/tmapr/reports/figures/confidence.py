@@ -9,7 +9,7 @@ from tmapr.reports.drawing.svg import HALF, Key, axes, dots, drawing, label, leg
 from tmapr.reports.figures.error_curve import fit_decades
 from tmapr.reports.reported import ReportedSequence
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, HALF - 12.0, 12.0, 302.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, HALF - 22.0, 12.0, 302.0
 _LEGEND_BELOW, _LINE = 60.0, 18.0
 
 
@@ -36,7 +36,9 @@ def draw_confidence(sequence: ReportedSequence) -> str | None:
         label(_LEFT + 8, _TOP + 14, "↑ claimed more than it knew", role="halo"),
         *(legend([key], _LEFT, _BOTTOM + _LEGEND_BELOW + _LINE * n) for n, key in enumerate(keys)),
     ]
-    described = "Actual position error over the stated 95 % semi-axis in metres, both logarithmic, a dot for each frame."
+    described = (
+        "Actual position error over the stated 95 % semi-axis in metres, both logarithmic, a dot for each frame."
+    )
     height = _BOTTOM + _LEGEND_BELOW + _LINE * len(keys)
     return drawing(height, f"Confidence against error on {sequence.name}", described, parts, HALF)
 

@@ -30,9 +30,9 @@ from tmapr.reports.reported import ReportedSequence
 from tmapr.types import Status
 
 # Room for the names of the lanes, also as large as a phone shows them.
-_LEFT, _RIGHT, _TOP, _BOTTOM = 124.0, WIDTH - 12.0, 10.0, 266.0
-_LANE, _LANES_AT = 15.0, _BOTTOM + 50.0
-_HEIGHT = _LANES_AT + _LANE * len(Status) + 8
+_LEFT, _RIGHT, _TOP, _BOTTOM = 138.0, WIDTH - 12.0, 16.0, 272.0
+_LANE, _BAR, _LANES_AT = 25.0, 11.0, _BOTTOM + 50.0
+_HEIGHT = _LANES_AT + _LANE * len(Status)
 _LOWEST, _HIGHEST = -2, 5
 _MINUTE, _MINUTES_FROM = 60.0, 1200.0
 
@@ -139,8 +139,8 @@ def _draw_lanes(pixels: Float[np.ndarray, " n"], sequence: ReportedSequence) -> 
         spans = _cover_columns(pixels, sequence.seconds, chosen)
         parts += [
             label(_LEFT - 8, y + 9, LANES[status], "end", "tick"),
-            rectangle((_LEFT, _RIGHT), (y, y + _LANE - 4), "lane"),
-            strips(spans, (y, y + _LANE - 4), status.value.replace(" ", "-")),
+            rectangle((_LEFT, _RIGHT), (y, y + _BAR), "lane"),
+            strips(spans, (y, y + _BAR), status.value.replace(" ", "-")),
         ]
     return parts
 

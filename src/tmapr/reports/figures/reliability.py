@@ -56,9 +56,11 @@ def draw_reliability(sequence: ReportedSequence) -> str | None:
     found = Reliability.of(stated.values[known], right)
     x, y = LinearScale(0.0, 1.0, (_LEFT, _RIGHT), 5), LinearScale(0.0, 1.0, (_BOTTOM, _TOP), 5)
     points = np.column_stack([x(found.stated), y(found.right)])
-    whiskers = [np.column_stack([np.full(2, at), y(ends)]) for at, ends in zip(points[:, 0], found.intervals, strict=True)]
+    whiskers = [
+        np.column_stack([np.full(2, at), y(ends)]) for at, ends in zip(points[:, 0], found.intervals, strict=True)
+    ]
     keys = [
-        Key("dot", "confident", "frames of a tenth of the axis, their number above, with 95 % intervals"),
+        Key("dot", "confident", "a tenth of the axis: frames, 95 % interval"),
         Key("line", "threshold", "as stated; below it, it was too sure"),
     ]
     parts = [

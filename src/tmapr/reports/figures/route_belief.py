@@ -12,7 +12,7 @@ from tmapr.reports.drawing.scale import LinearScale, RootScale
 from tmapr.reports.drawing.svg import WIDTH, Key, axes, drawing, label, layer, line, marker
 from tmapr.retrieval.memory import Memory
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, WIDTH - 12.0, 22.0, 202.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 138.0, WIDTH - 12.0, 24.0, 204.0
 _HEIGHT = _BOTTOM + 46.0
 _SHORTEST = 1.0
 

@@ -14,8 +14,8 @@ from tmapr.reports.drawing.svg import WIDTH, Key, axes, dots, drawing, label, la
 from tmapr.reports.figures.error_curve import fit_decades
 from tmapr.reports.reported import ReportedSequence
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, WIDTH - 12.0, 34.0, 244.0
-_NUMBERS_AT = 16.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, WIDTH - 12.0, 46.0, 286.0
+_NUMBERS_AT = 20.0
 _LEAST = 1.0
 
 ROUTE_KEYS = (
@@ -44,7 +44,9 @@ def draw_route_errors(sequence: ReportedSequence, sampled: Sequence[int] = ()) -
     wrong = sequence.trial.localized[rows] & (metres > mapped.tolerance)
     curve = [keep_extremes(points[part]) for part in split_at_silences(sequence.seconds[rows])]
     parts = [
-        layer("outside", strips(_span(points[:, 0], ~opportunities(truth, memory.positions)), (_TOP, _BOTTOM), "outside")),
+        layer(
+            "outside", strips(_span(points[:, 0], ~opportunities(truth, memory.positions)), (_TOP, _BOTTOM), "outside")
+        ),
         axes(x, y, ("metres driven", "position error, m")),
         layer("fused localized", lines(curve, "fused localized")),
         layer("wrong", dots(keep_distinct(points[wrong]), "wrong")),

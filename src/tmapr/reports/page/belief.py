@@ -66,7 +66,7 @@ def list_beliefs(run: ReportedRun, sequence: ReportedSequence, rows: Sequence[in
     }
 
 
-def render_strip(run: ReportedRun, sequence: ReportedSequence) -> str:
+def render_strip(run: ReportedRun, sequence: ReportedSequence, level: int) -> str:
     """The strip that the script fills, hidden until it does; nothing where the run has no belief."""
     if sequence.trial.beliefs is None:
         return ""
@@ -75,17 +75,19 @@ def render_strip(run: ReportedRun, sequence: ReportedSequence) -> str:
     meters = (element("label", {"class": kind}, words, meter, _EMPTY) for kind, words in _SHARES.items())
     drawn = [MASS_KEY, TRUTH_KEY] if sequence.truth.known.any() else [MASS_KEY]
     keys = layer_keys(drawn) + element("div", {"class": "shares"}, *meters)
-    figure = render_figure(draw_belief(sequence.name, run.memory), _BELIEF, "route wide", keys)
+    heading = element(f"h{level}", {}, "Where on the route the frame may be")
+    figure = render_figure(draw_belief(sequence.name, run.memory), _BELIEF, "route wide", keys, heading)
     return element("div", {"class": "belief", "hidden": "hidden"}, figure)
 
 
-def render_certainty(run: ReportedRun, sequence: ReportedSequence) -> str:
+def render_certainty(run: ReportedRun, sequence: ReportedSequence, level: int) -> str:
     """The two shares over time; nothing where the run has no belief."""
     if sequence.trial.beliefs is None:
         return ""
     certainty = run.experiment.system.tracking.certainty
     keys = layer_keys(list_certainty_keys(certainty))
-    return render_figure(draw_certainty(sequence, certainty), _CERTAINTY, "strip certainty wide", keys)
+    heading = element(f"h{level}", {}, "Certainty over time")
+    return render_figure(draw_certainty(sequence, certainty), _CERTAINTY, "strip certainty wide", keys, heading)
 
 
 def _list_bars(beliefs: RouteBeliefs, row: int, numbers: dict[int, int]) -> tuple[int, ...]:
@@ -119,9 +121,8 @@ def _format_share(share: Column, row: int) -> str:
 
 _EMPTY = element("output", {}, NOTHING)
 _BELIEF = (
-    "Where on the mapped route the camera may be, at the frame that is looked at: every reference of more than a"
-    " thousandth, in heights that are roots of probabilities, and as dots on the map. The rest of the probability is"
-    " spread thinly or off the map."
+    "Every reference of more than a thousandth at the frame that is looked at, in heights that are roots of"
+    " probabilities, and as dots on the map. The rest of the probability is spread thinly or off the map."
 )
 _CERTAINTY = (
     "Probability over time that the camera is at the place that the estimate names, and that it is off the map. Both"

@@ -1,4 +1,4 @@
-"""The card of a frame: what was decided and why, and its numbers. What is known of no frame of a sequence is left out."""
+"""The card of a frame: what was decided and why, and its numbers. What no frame of a sequence knows is left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

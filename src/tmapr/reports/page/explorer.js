@@ -6,7 +6,7 @@ document.querySelectorAll(".overview .map").forEach((map) => letZoom(map));
 document.querySelectorAll("[data-switch]").forEach((key) => letSwitch(key, key.closest("figure")));
 
 function explore(explorer) {
-  const { frames, cursor, belief } = JSON.parse(explorer.querySelector("script").textContent);
+  const { frames, cursor, first, belief } = JSON.parse(explorer.querySelector("script").textContent);
   const slider = explorer.querySelector("input");
   const card = explorer.querySelector(".card");
   const [map, strip] = [".map", ".strip"].map((kind) => explorer.querySelector(`${kind} .plot`));
@@ -42,7 +42,7 @@ function explore(explorer) {
     slider.focus({ preventScroll: true });
   }));
   card.hidden = explorer.querySelector(".steps").hidden = false;
-  show(0);
+  show(first);
 }
 
 // Plays the frames in their order and stops at the last; whoever chooses a frame while it plays ends it.

@@ -53,26 +53,35 @@ class ShownFrame:
 
 
 def render_explorer(
-    run: ReportedRun, sequence: ReportedSequence, album: Album, footage: Footage, name: str = "explorer"
+    run: ReportedRun, sequence: ReportedSequence, album: Album, footage: Footage, level: int = 3, name: str = "explorer"
 ) -> str:
-    """The figures and the card of one sequence, under a name to link to; the pictures of its frames join the album."""
+    """The figures and the card of one sequence; the pictures of its frames join the album.
+
+    `level` is that of the figures' headings, `name` what a link leads to.
+    """
     names = name_axes(run)
     drawn = draw_map(sequence, run.references, names, footage.samples)
     cards = write_cards(sequence, footage.rows.tolist())
     plots = (
-        render_map(drawn, _caption_map(run, sequence, names), list_map_keys(sequence)),
-        _render_steps(len(footage.rows), sequence),
-        render_strip(run, sequence),
-        render_figure(draw_errors(sequence), _caption_errors(sequence), "strip wide", layer_keys(list_error_keys(sequence))),
-        render_certainty(run, sequence),
+        render_map(
+            drawn,
+            _caption_map(run, sequence, names),
+            list_map_keys(sequence),
+            _render_steps(len(footage.rows), sequence) + _tell_statuses(sequence),
+        ),
+        render_strip(run, sequence, level),
+        _render_errors(sequence, level),
+        render_certainty(run, sequence, level),
     )
     shown = [asdict(frame) for frame in _list_frames(run, sequence, footage, cards, album)]
     believed = list_beliefs(run, sequence, footage.rows.tolist())
-    data = render_data({"frames": shown, "cursor": CURSOR} | ({"belief": believed} if believed else {}))
+    localized = sequence.trial.localized[footage.rows]
+    given = {"frames": shown, "cursor": CURSOR, "first": int(localized.argmax())}
+    data = render_data(given | ({"belief": believed} if believed else {}))
     absent = (element("p", {"class": "note"}, escape(words)) for words in footage.absent)
     parts = (element("div", {"class": "plots"}, *plots), _render_card(cards[0]), data)
     both = element("div", {"class": "explorer", "id": name}, *parts)
-    return both + _tell_statuses(sequence) + _render_samples(sequence, footage) + "".join(absent)
+    return both + _render_samples(sequence, footage) + "".join(absent)
 
 
 def name_axes(run: ReportedRun) -> tuple[str, str]:
@@ -114,6 +123,13 @@ def _list_frames(
         )
 
     return [frame(row, card) for row, card in zip(footage.rows.tolist(), cards, strict=True)]
+
+
+def _render_errors(sequence: ReportedSequence, level: int) -> str:
+    known = bool(sequence.truth.known.any())
+    heading = element(f"h{level}", {}, "Error over time" if known else "Stated uncertainty over time")
+    caption = f"{_ERRORS if known else _STATED} {_KEPT}"
+    return render_figure(draw_errors(sequence), caption, "strip wide", layer_keys(list_error_keys(sequence)), heading)
 
 
 def _render_steps(count: int, sequence: ReportedSequence) -> str:
@@ -161,8 +177,8 @@ def _render_samples(sequence: ReportedSequence, footage: Footage) -> str:
 def _caption_map(run: ReportedRun, sequence: ReportedSequence, names: tuple[str, str]) -> str:
     outside = count_unseen(sequence, run.references)
     strayed = f" {outside} fused positions lie outside the view." if outside else ""
-    drawn = f"Lines keep every bend of more than a quarter of a pixel; none crosses {SILENCE:g} s without a frame."
-    return f"Map in metres, {names[0]} to the right and {names[1]} upward.{strayed}{_caption_truth(sequence)} {drawn}"
+    drawn = f"No line crosses {SILENCE:g} s without a frame."
+    return f"In metres, {names[0]} to the right and {names[1]} upward.{strayed}{_caption_truth(sequence)} {drawn}"
 
 
 def _caption_truth(sequence: ReportedSequence) -> str:
@@ -178,11 +194,9 @@ def _caption_truth(sequence: ReportedSequence) -> str:
     )
 
 
-def _caption_errors(sequence: ReportedSequence) -> str:
-    return f"{_ERRORS if sequence.truth.known.any() else _STATED} {_KEPT}"
-
-
-_ERRORS = "Position error in metres over time. Where the fused line leaves the band, the filter claimed more than it knew."
+_ERRORS = (
+    "Position error in metres over time. Where the fused line leaves the band, the filter claimed more than it knew."
+)
 _STATED = "How far off the filter says it may be, in metres over time, and its status beneath."
 _KEPT = "Each pixel column keeps its first, lowest, highest and last value; what lies beyond is drawn on the edge."
 _STATUSES = {
@@ -192,7 +206,6 @@ _STATUSES = {
     Status.LOST: "lost",
 }
 _TERMS = {
-    name: name
-    for name in ("similarity", "score", "margin", "support", "leverage", "confidence", "innovation")
+    name: name for name in ("similarity", "score", "margin", "support", "leverage", "confidence", "innovation")
 } | {"stated uncertainty": "semi-axis", "error of the pose head": "apr"}
 """The facts of a card that need a word of explanation, and where it stands."""

@@ -20,7 +20,9 @@ TERMS = {
     "reference": Term("reference", "An image of the map, taken on an earlier drive at a known position."),
     "track": Term("position from", "Which of three answers: the pose head alone, the best match alone, or both fused."),
     "fused": Term("fused track", "What the filter makes of everything that it has seen so far: the result."),
-    "apr": Term("pose head", "A network that reads a position straight from one image (absolute pose regression, APR)."),
+    "apr": Term(
+        "pose head", "A network that reads a position straight from one image (absolute pose regression, APR)."
+    ),
     "retrieval": Term("best match alone", "The position of the reference that ranks first, before it is judged."),
     "rmse": Term("root mean square, m", f"The {_RMS} (RMSE)."),
     "mean": Term("mean, m", "The average error."),
@@ -35,11 +37,13 @@ TERMS = {
     ),
     "precision": Term("right, of those accepted", f"Precision: the share of accepted matches {_RIGHT}."),
     "recall": Term(
-        "found, of those findable", "Recall: of the frames that show a mapped place, the share with a right accepted match."
+        "found, of those findable",
+        "Recall: of the frames that show a mapped place, the share with a right accepted match.",
     ),
     "f1": Term("both in one", "F1, the harmonic mean of the two shares before: high only where both are."),
     "decision_recall": Term(
-        "accepted, of those right", "Decision recall: of the frames whose best match is right, the share that was accepted."
+        "accepted, of those right",
+        "Decision recall: of the frames whose best match is right, the share that was accepted.",
     ),
     "accepted": Term("accepted", "How many best matches are similar enough to reach the threshold."),
     "search": Term("search", "This system's own search, or the most similar image of the whole map (global)."),
@@ -53,30 +57,38 @@ TERMS = {
         "found before any error", "Recall at precision 1: what a threshold finds that accepts no wrong match at all."
     ),
     "decision_recall_at_full_precision": Term(
-        "the same, of right ones", "Decision recall at precision 1: the same share, only of frames whose best match is right."
+        "the same, of right ones",
+        "Decision recall at precision 1: the same share, only of frames whose best match is right.",
     ),
     "nees": Term(
         "squared error over stated",
         "NEES: the squared error divided by the stated covariance. An honest filter has 2; more claims too much.",
     ),
-    "coverage95": Term("inside the 95 % ellipse", "Frames whose true position lies in the stated ellipse; .95 is honest."),
+    "coverage95": Term(
+        "inside the 95\N{NO-BREAK SPACE}% ellipse",
+        "Frames whose true position lies in the stated ellipse; .95 is honest.",
+    ),
     "localized_coverage95": Term("the same while localized", "The same share, of the localized frames alone."),
     "nis": Term(
         "squared surprise over expected",
         "NIS: how far matches lie from where the filter expected them, in its own measure. An honest filter has 2.",
     ),
-    "nis_inside95": Term("surprises inside 95 %", "Matches that lie where 95 % of them should."),
+    "nis_inside95": Term("surprises inside 95\N{NO-BREAK SPACE}%", "Matches that lie where 95 % of them should."),
     "heading_median_deg": Term("heading off, median °", "Of the pose head, against the direction of travel."),
     "heading_p95_deg": Term("95 of 100 below, °", f"The same in its 95th percentile: {_TAIL}"),
     "step_ms_p95": Term("time per frame, ms", f"Of a step after the networks have seen the image: {_TAIL}"),
-    "error": Term("as evo takes it", "Absolute pose error (APE), and relative pose error (RPE) of moves of one length."),
+    "error": Term(
+        "as evo takes it", "Absolute pose error (APE), and relative pose error (RPE) of moves of one length."
+    ),
     "pairs": Term("poses or moves", "How many the figures are taken over."),
     "localized": Term("localized", "The filter says that it knows the place. The one status to act upon."),
     "pose-head-only": Term("pose head only", "Followed by the pose head alone; no match corrects it."),
     "predicting": Term("predicting", "Carried on by motion from the last known place; uncertainty grows."),
     "lost": Term("lost", "The filter says that it does not know the place."),
     "off-map": Term("off the map", "Where no reference was taken; the filter gives that a probability of its own."),
-    "ellipse": Term("95 % ellipse", "Where the camera is with 95 %, by what the filter states; on the map around its mark."),
+    "ellipse": Term(
+        "95 % ellipse", "Where the camera is with 95 %, by what the filter states; on the map around its mark."
+    ),
     "semi-axis": Term("stated uncertainty", "The longer semi-axis of the 95 % ellipse: the error should be below it."),
     "similarity": Term("similarity", "Cosine of the descriptors of frame and match; 1 is the same image."),
     "score": Term("score", "What the search ranked the match by."),
@@ -131,4 +143,6 @@ def render_glossary(body: str) -> str:
         element("dt", {"id": f"term-{key}"}, escape(known[key].words)) + element("dd", {}, escape(known[key].meaning))
         for key in sorted(used, key=lambda key: known[key].words.lower())
     )
-    return element("details", {"class": "glossary"}, element("summary", {}, "What these words mean"), element("dl", {}, *pairs))
+    return element(
+        "details", {"class": "glossary"}, element("summary", {}, "What these words mean"), element("dl", {}, *pairs)
+    )

@@ -24,7 +24,11 @@ def render_overview(runs: Sequence[ReportedRun], labels: Sequence[str]) -> str:
     named = [NamedRun(name, number, run) for number, (name, run) in enumerate(zip(labels, runs, strict=True))]
     found = (element("li", {}, *_tell_run(each)) for each in named)
     maps = (
-        element("div", {"class": "overview"}, render_map(draw_runs(group, name_axes(group[0].run)), _MAP, list_run_keys(group)))
+        element(
+            "div",
+            {"class": "overview"},
+            render_map(draw_runs(group, name_axes(group[0].run)), _MAP, list_run_keys(group)),
+        )
         for group in group_runs(named)
     )
     table = element("div", {"class": "compared"}, tabulate_runs(runs).html(WORDING, "All runs"))

@@ -61,9 +61,9 @@ def render_sequence(
 ) -> str:
     """All of a sequence under a heading of the given level; `name` is what its explorer is linked to by."""
     inner = f"h{level + 1}"
-    count = element("p", {"class": "note"}, escape(f"{len(sequence.table.stamps)} frames, {sequence.protocol}"))
-    parts = [element(f"h{level}", {}, escape(sequence.name)), count]
-    parts.append(render_explorer(run, sequence, album, footage, name))
+    count = element("small", {}, escape(f"{len(sequence.table.stamps)} frames, {sequence.protocol}"))
+    parts = [element(f"h{level}", {}, escape(sequence.name), " ", count)]
+    parts.append(render_explorer(run, sequence, album, footage, level + 1, name))
     worst = "The worst frames" if sequence.truth.known.any() else "The least certain frames"
     parts += [element(inner, {}, worst), render_worst(sequence, footage, name)]
     tables = _render_tables(sequence)
@@ -78,12 +78,18 @@ def _render_tables(sequence: ReportedSequence) -> str:
     if found is None:
         return ""
     told = (describe_decisions(sequence.name, found.decisions), describe_detour(sequence.name, found.off_map))
-    lines = (element("p", {}, escape(line)) for line in told if line)
+    lines = (element("p", {}, escape(_begin_sentence(line, sequence.name))) for line in told if line)
     tables = (
-        table({sequence.name: found}).without("sequence", "frames").html(WORDING, caption)
+        table({sequence.name: found}).without("sequence", "frames").known().html(WORDING, caption)
         for caption, table in _TABLES.items()
     )
     return "".join([*lines, element("div", {"class": "tables"}, *tables)])
+
+
+def _begin_sentence(line: str, name: str) -> str:
+    """A line of the terminal, which begins with the sequence's name, as a sentence under its heading."""
+    said = line.removeprefix(f"{name}: ")
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _render_route(sequence: ReportedSequence, footage: Footage, inner: str) -> str:
@@ -97,10 +103,10 @@ def _render_figures(run: ReportedRun, sequence: ReportedSequence, inner: str) ->
     match = Matching(run, sequence)
     figures = [
         *list_trust(sequence),
-        *list_jumps(run, sequence),
         SmallFigure("Verdicts", draw_reasons(sequence.name, sequence.reasons), _REASONS),
         SmallFigure("Similarity of right and wrong matches", draw_similarities(sequence), _SIMILARITIES),
         *list_matches(match),
+        *list_jumps(run, sequence),
     ]
     drawn = (
         render_figure(figure.drawn, figure.caption, "small", heading=element(inner, {}, escape(figure.heading)))

@@ -5,11 +5,16 @@
   bubble.setAttribute("role", "tooltip");
   bubble.hidden = true;
   document.body.append(bubble);
+  let told = null;
   const leave = () => (bubble.hidden = true);
   const tell = (word) => {
+    told = word;
     bubble.textContent = document.querySelector(word.getAttribute("href")).nextElementSibling.textContent;
     bubble.hidden = false;
-    const { left, top, bottom } = word.getBoundingClientRect();
+    place();
+  };
+  const place = () => {
+    const { left, top, bottom } = told.getBoundingClientRect();
     const { width, height } = bubble.getBoundingClientRect();
     const across = Math.max(8, Math.min(left, document.documentElement.clientWidth - width - 8));
     bubble.style.left = `${across}px`;
@@ -28,7 +33,8 @@
   });
   addEventListener("keydown", (event) => event.key === "Escape" && leave());
   addEventListener("pointerdown", (event) => event.target.closest("a.term") || leave());
-  addEventListener("scroll", leave, { capture: true, passive: true });
+  // A word that the keys bring into sight scrolls the page after it has the focus.
+  addEventListener("scroll", () => bubble.hidden || place(), { capture: true, passive: true });
   // What is folded is printed, too.
   addEventListener("beforeprint", () => document.querySelectorAll("details.glossary").forEach((list) => (list.open = true)));
 })();

@@ -33,4 +33,6 @@ def _render_frame(row: int, card: FrameCard, footage: Footage, explorer: str) ->
 
 
 _ERRORS = "The largest errors of the fused track, one of each stretch: left the frame, right what it was matched with."
-_DOUBTS = "Where the filter is least certain, one frame of each stretch: left the frame, right what it was matched with."
+_DOUBTS = (
+    "Where the filter is least certain, one frame of each stretch: left the frame, right what it was matched with."
+)

@@ -9,7 +9,7 @@ _BUTTONS = {"in": ("+", "zoom in"), "out": ("\N{MINUS SIGN}", "zoom out"), "rese
 _HINT = "Zoom with the buttons, with Ctrl and the wheel, or with two fingers; drag to move."
 
 
-def render_map(drawn: str, caption: str, keys: Sequence[Key]) -> str:
+def render_map(drawn: str, caption: str, keys: Sequence[Key], beneath: str = "") -> str:
     """A drawing of `draw_window` with its keys, its buttons, hidden until the script serves them, and its caption."""
     buttons = (
         element("button", {"type": "button", "data-zoom": name, "aria-label": words, "title": words}, sign)
@@ -18,4 +18,4 @@ def render_map(drawn: str, caption: str, keys: Sequence[Key]) -> str:
     bar = element("div", {"class": "zoom", "hidden": "hidden"}, *buttons, element("span", {"class": "note"}, _HINT))
     plot = element("div", {"class": "plot"}, drawn)
     caption = element("figcaption", {}, escape(caption))
-    return element("figure", {"class": "map wide"}, layer_keys(keys), plot, bar, caption)
+    return element("figure", {"class": "map wide"}, layer_keys(keys), plot, bar, beneath, caption)

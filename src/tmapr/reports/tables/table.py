@@ -102,6 +102,13 @@ class Table:
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         return Table(tuple(self.columns[place] for place in kept), rows, self.notes)
 
+    def known(self) -> "Table":
+        """The same table less rows and columns of numbers of which nothing is known."""
+        numbers = [place for place, column in enumerate(self.columns) if column.decimals is not None]
+        rows = tuple(row for row in self.rows if any(row[place] is not None for place in numbers))
+        empty = {self.columns[place].key for place in numbers if all(row[place] is None for row in rows)}
+        return Table(self.columns, rows, self.notes).without(*empty)
+
     def text(self) -> str:
         """Aligned columns for a terminal."""
         lines = [tuple(map(_join_lines, line)) for line in (self.titles, *self.cells)]
@@ -141,16 +148,15 @@ class Table:
         """A table whose rows are headed by their first cell, its notes as paragraphs beneath."""
         worded = wording or Wording()
         kinds = ["words" if column.decimals is None else "number" for column in self.columns]
-        head = [
-            _th(worded.title(column), kind, "col") for column, kind in zip(self.columns, kinds, strict=True)
-        ]
+        head = [_th(worded.title(column), kind, "col") for column, kind in zip(self.columns, kinds, strict=True)]
         body = [self._row(line, kinds, worded) for line in self.cells]
         rows = element("thead", {}, element("tr", {}, *head)) + element("tbody", {}, *body)
-        named = element("caption", {}, escape(caption)) if caption else ""
+        # Beside the box and not in the table: it stays where the table scrolls.
+        named = element("p", {"class": "caption"}, escape(caption)) if caption else ""
         notes = "".join(element("p", {"class": "note"}, escape(worded.spell(note))) for note in self.notes)
         # What scrolls must be reached by keys, too.
         box = {"class": "table", "tabindex": "0", "role": "group", "aria-label": caption or "table"}
-        return element("div", box, element("table", {}, named, rows)) + notes
+        return named + element("div", box, element("table", {}, rows)) + notes
 
     def _row(self, line: Sequence[str], kinds: Sequence[str], wording: Wording) -> str:
         # Numbers are never spelled out, and neither are names: only the fixed words of a column of words.
