@@ -120,10 +120,9 @@ def draw_map(
         layer("ellipse", marker("ellipse")),
         marker("gap", "link", "matched", "here"),
     ]
-    described = (
-        "Map in metres with equal axes: reference traverse, true path where it is known, fused path by status,"
-        " positions of the pose head, and a line from each frame to a wrong match that was accepted."
-    )
+    described = "Map in metres with equal axes: reference traverse, fused path by status, positions of the pose head."
+    if len(truth.positions):
+        described += " The true path, and a line from each frame to a wrong match that was accepted."
     return draw_window(view, names, f"Map of {sequence.name}", described, marks)
 
 

@@ -147,16 +147,19 @@ def choose_worst(sequence: ReportedSequence) -> list[int]:
 
 
 def find_peaks(values: Float[np.ndarray, " n"], most: int) -> list[int]:
-    """Rows of the largest values, one of each stretch, which ends where less than half of its largest is left."""
-    left, peaks = np.maximum(values, 0.0), list[int]()
+    """Rows of the largest values, one of each stretch, which ends where less than half of its largest is left.
+
+    Each is the largest of its neighbourhood too: the flank of a peak is no peak.
+    """
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(values, _APART), 2 * _APART + 1)
+    left, peaks = np.where(values >= around.max(axis=1), values, 0.0), list[int]()
     while len(peaks) < most and left.any():
         peak = int(left.argmax())
         peaks.append(peak)
         below = np.flatnonzero(values < values[peak] / 2)
         # A stretch that reaches an end of the drive is bounded by it.
-        start = max(below[below < peak], default=-1) + 1
-        stop = min(below[below > peak], default=len(values))
-        left[max(0, start - _APART) : stop + _APART] = 0.0
+        start, stop = max(below[below < peak], default=-1) + 1, min(below[below > peak], default=len(values))
+        left[max(0, min(start, peak - _APART)) : max(stop, peak + _APART + 1)] = 0.0
     return peaks
 
 
