@@ -1,4 +1,4 @@
-"""What the stated uncertainty is worth: ellipses, confidence against error, reliability, each against plain arithmetic."""
+"""What the stated uncertainty is worth: ellipses, confidence, reliability, each against plain arithmetic."""
 
 import re
 from dataclasses import replace

@@ -190,9 +190,7 @@ def test_sampled_frames_are_numbered_as_on_the_map(run):
 
 
 def test_without_images_the_page_says_which_are_missing_and_where(run, tmp_path):
-    root = ElementTree.fromstring(
-        f"<div>{explored(nowhere(run, tmp_path), run.sequences[0], Album(), 20)}</div>"
-    )
+    root = ElementTree.fromstring(f"<div>{explored(nowhere(run, tmp_path), run.sequences[0], Album(), 20)}</div>")
     notes = [note.text for note in root.findall("p[@class='note']")]
     assert notes == [f"images of {name} are not at {tmp_path / 'nowhere'}" for name in ("night", "noon")]
     assert root.find(".//ol") is None

@@ -79,7 +79,9 @@ def test_groups_keep_the_order_and_hold_every_run_once(run):
 
 def test_each_group_has_its_map_and_each_run_a_key_in_one(run):
     page = parsed(render_overview([run, moved(run, 5000.0), renamed(run, "third")], ["a", "b", "c"]))
-    keys = [[key.itertext() for key in figure.iter("button") if key.get("data-switch")] for figure in page.iter("figure")]
+    keys = [
+        [key.itertext() for key in figure.iter("button") if key.get("data-switch")] for figure in page.iter("figure")
+    ]
     assert [["".join(key) for key in figure][2:] for figure in keys] == [["a", "c"], ["b"]]
 
 

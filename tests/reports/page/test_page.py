@@ -144,8 +144,8 @@ def test_the_headline_gives_the_result_in_a_sentence(run, page):
     (found,) = parsed(page).findall("body/main/section/p[@class='result']")
     assert found.text == (
         f"On night, the position is off by {figures.fused.median:.2f} m in the median ({figures.fused.rmse:.2f} m root"
-        f" mean square) over {figures.frames} frames. It is localized, so says that it knows the place, on {share:.1f} %"
-        " of the frames; never more than 10 m off."
+        f" mean square) over {figures.frames} frames. It is localized, so says that it knows the place, on"
+        f" {share:.1f} % of the frames; never more than 10 m off."
     )
 
 
