@@ -76,7 +76,7 @@ def render_strip(run: ReportedRun, sequence: ReportedSequence, level: int) -> st
     drawn = [MASS_KEY, TRUTH_KEY] if sequence.truth.known.any() else [MASS_KEY]
     keys = layer_keys(drawn) + element("div", {"class": "shares"}, *meters)
     heading = element(f"h{level}", {}, "Where on the route the frame may be")
-    figure = render_figure(draw_belief(sequence.name, run.memory), _BELIEF, "route wide", keys, heading)
+    figure = render_figure(draw_belief(sequence.name, run.memory), _BELIEF, "route", keys, heading)
     return element("div", {"class": "belief", "hidden": "hidden"}, figure)
 
 
@@ -87,7 +87,7 @@ def render_certainty(run: ReportedRun, sequence: ReportedSequence, level: int) -
     certainty = run.experiment.system.tracking.certainty
     keys = layer_keys(list_certainty_keys(certainty))
     heading = element(f"h{level}", {}, "Certainty over time")
-    return render_figure(draw_certainty(sequence, certainty), _CERTAINTY, "strip certainty wide", keys, heading)
+    return render_figure(draw_certainty(sequence, certainty), _CERTAINTY, "strip certainty", keys, heading)
 
 
 def _list_bars(beliefs: RouteBeliefs, row: int, numbers: dict[int, int]) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ function explore(explorer) {
     slider.value = number;
     slider.setAttribute("aria-valuetext", `${frame.title}: ${frame.verdict}`);
     locate(number);
-    draw(strip, momentOf(frame, cursor));
+    mark(strip, momentOf(frame, cursor), [frame.moment, 0]);
     fill(card, frame);
   };
   const step = (number) => {
@@ -104,7 +104,7 @@ function showBelief(explorer, map, sight, { references, views, frames, span, cur
     const known = truth.map((x) => line([x, top], [x, bottom]));
     draw(strip, { mass: bars.join(""), true: known.join("") });
     draw(map, { likely: likely.map(([, x, y, height]) => disc(x, y, height / 10 / sight.zoom)).join("") });
-    draw(timeline, { cursor: line([moment, cursor[0]], [moment, cursor[1]]) });
+    mark(timeline, { cursor: line([moment, cursor[0]], [moment, cursor[1]]) }, [moment, 0]);
     shares.forEach((share, place) => {
       share.querySelector("output").textContent = told[place];
       share.querySelector("meter").value = parseFloat(told[place]) || 0;

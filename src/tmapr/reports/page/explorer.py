@@ -129,7 +129,7 @@ def _render_errors(sequence: ReportedSequence, level: int) -> str:
     known = bool(sequence.truth.known.any())
     heading = element(f"h{level}", {}, "Error over time" if known else "Stated uncertainty over time")
     caption = f"{_ERRORS if known else _STATED} {_KEPT}"
-    return render_figure(draw_errors(sequence), caption, "strip wide", layer_keys(list_error_keys(sequence)), heading)
+    return render_figure(draw_errors(sequence), caption, "strip", layer_keys(list_error_keys(sequence)), heading)
 
 
 def _render_steps(count: int, sequence: ReportedSequence) -> str:

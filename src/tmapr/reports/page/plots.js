@@ -62,6 +62,15 @@ function ring([x, y], [long, short, turn]) {
   return `M${x - dx} ${y - dy}${half} ${x + dx} ${y + dy}${half} ${x - dx} ${y - dy}z`;
 }
 
+// Draws the marks, and brings them into sight where the drawing is wider than the screen.
+function mark(plot, marks, [x]) {
+  draw(plot, marks);
+  const svg = plot.querySelector("svg");
+  const at = (x / svg.viewBox.baseVal.width) * svg.clientWidth;
+  const inSight = at > plot.scrollLeft && plot.scrollLeft + plot.clientWidth > at;
+  if (!inSight) plot.scrollLeft = at - plot.clientWidth / 2;
+}
+
 function draw(plot, marks) {
   Object.entries(marks).forEach(([role, d]) => plot.querySelector(`.marker .${role}`).setAttribute("d", d));
 }

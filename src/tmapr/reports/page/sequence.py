@@ -95,7 +95,7 @@ def _begin_sentence(line: str, name: str) -> str:
 def _render_route(sequence: ReportedSequence, footage: Footage, inner: str) -> str:
     drawn = draw_route_errors(sequence, footage.samples)
     heading = element(inner, {}, "Error along the route")
-    return render_figure(drawn, _ROUTE, "way wide", layer_keys(ROUTE_KEYS), heading) if drawn else ""
+    return render_figure(drawn, _ROUTE, "way", layer_keys(ROUTE_KEYS), heading) if drawn else ""
 
 
 def _render_figures(run: ReportedRun, sequence: ReportedSequence, inner: str) -> Iterator[str]:
