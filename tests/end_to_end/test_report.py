@@ -2,11 +2,15 @@
 
 import json
 import shutil
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from commandline import command
 from made_up import run_block, write_block
+from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.run import RunFolder
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +39,18 @@ def evaluated_once(finished, tmp_path_factory):
     return run
 
 
+@pytest.fixture(scope="module")
+def blind(tmp_path_factory):
+    """A run whose test sequence was recorded without positions."""
+    home = tmp_path_factory.mktemp("blind")
+    write_block(home, size=60.0)
+    percepts = RunFolder(home / "runs/block").percepts("night")
+    night = Recording.load(percepts)
+    unknown = np.zeros(len(night), dtype=bool)
+    replace(night, known=unknown, truth=np.full_like(night.truth, np.nan)).save(percepts)
+    return run_block(home).path
+
+
 def fused(run):
     return json.loads((run / "errors.json").read_text())["test"]["night"]["fused"]["rmse"]
 
@@ -46,7 +62,7 @@ def test_a_finished_run_is_evaluated_and_its_page_is_where_the_command_says(run,
     page = run / "report/index.html"
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file() and path != page} == before
     assert command("evaluate", run, "--quiet") == 0
-    assert f"RMSE {fused(run):.2f} m" in page.read_text()
+    assert f"{fused(run):.2f} m root mean square" in page.read_text()
 
 
 @pytest.mark.parametrize(
@@ -142,3 +158,40 @@ def test_one_bad_run_of_two_leaves_an_earlier_page_as_it_was(evaluated, tmp_path
 def test_a_folder_as_out_is_refused(run, tmp_path, capsys):
     assert command("report", run, "--out", tmp_path) == 2
     assert "is a folder; name the file to write" in capsys.readouterr().err
+
+
+def test_a_run_without_true_positions_has_its_page_too(blind, capsys):
+    assert command("report", blind) == 0
+    told = capsys.readouterr()
+    assert told.out == f"{blind / 'report/index.html'}\n"
+    assert "On night, it is localized" in (blind / "report/index.html").read_text()
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
+def test_its_row_of_a_table_has_nothing_where_nobody_knows(blind, evaluated, capsys, form):
+    assert command("report", evaluated, blind, "--format", form) == 0
+    printed = capsys.readouterr().out
+    if form == "json":
+        told, unknown = json.loads(printed)["rows"]
+        assert [key for key, value in told.items() if value is None] == []
+        assert unknown["fused_rmse"] is None
+        assert 0 < unknown["localized"] < 100
+        return
+    (row,) = [line for line in printed.splitlines() if line.count({"latex": "--"}.get(form, "–")) >= 9]
+    assert "night" in row
+
+
+@pytest.mark.parametrize("table", ["localization", "fusion"])
+def test_a_table_of_the_paper_needs_true_positions_and_says_so_in_one_line(blind, evaluated, capsys, table):
+    assert command("report", evaluated, blind, "--table", table) == 2
+    refusal = capsys.readouterr()
+    assert refusal.out == ""
+    assert refusal.err.count("\n") == 1
+    assert f"{blind}: no frame has a true position, which --table {table} needs" in refusal.err
+
+
+def test_runs_with_and_without_true_positions_share_a_page(blind, evaluated, tmp_path, capsys):
+    out = tmp_path / "both.html"
+    assert command("report", evaluated, blind, "--out", out) == 0
+    text = out.read_text()
+    assert text.index("<title>Map of 2 runs</title>") < text.index("<table>")

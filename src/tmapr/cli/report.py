@@ -50,13 +50,9 @@ def report(
 
 def _load_runs(runs: Sequence[Path]) -> "list[ReportedRun]":
     """The runs; what there is to know of their recordings is told beside the output."""
-    from tmapr.exceptions import InputError
     from tmapr.reports.reported import ReportedRun
 
     loaded = [ReportedRun.load(path) for path in runs]
-    for run in loaded:
-        if not all(sequence.figures for sequence in run.sequences):
-            raise InputError(f"{run.folder.path}: no frame has a true position; nothing to compare with")
     _tell(line for run in loaded for line in run.remarks)
     return loaded
 
@@ -99,9 +95,19 @@ def _make_table(runs: Sequence[Path], name: TableName | None, paper: bool) -> "T
 
 
 def _errors(runs: Sequence[Path], name: TableName) -> "Table":
+    from tmapr.exceptions import InputError
     from tmapr.reports.tables.localization import gather_runs, tabulate_fusion, tabulate_localization
 
-    found = gather_runs(_load_runs(runs))
+    loaded = _load_runs(runs)
+    for run in loaded:
+        if not run.errors.test:
+            raise InputError(
+                f"{run.folder.path}: no frame has a true position, which --table {name} needs;"
+                f" `tmapr report {run.folder.path}` shows the run without"
+            )
+        unknown = (sequence.name for sequence in run.sequences if sequence.figures is None)
+        _tell(f"{run.folder.path}: {sequence}: no frame has a true position; not in this table" for sequence in unknown)
+    found = gather_runs(loaded)
     return tabulate_localization(found) if name == "localization" else tabulate_fusion(found)
 
 

@@ -110,10 +110,10 @@ def test_a_page_has_less_than_two_hundred_bytes_more_per_frame_for_its_beliefs(r
 
 def test_without_beliefs_the_page_is_as_before(run):
     before, after = render_page([without_beliefs(run)]), render_page([run])
-    added = {"Belief over the route of night", "Certainty over time of night"}
+    added = {"Belief over the route of night", "Certainty over time of night", "Reliability on night"}
     assert [title for title in titles(after) if title not in added] == titles(before)
     (block,) = re.findall(r'<script type="application/json">(.*?)</script>', before)
-    assert set(json.loads(block)) == {"frames", "cursor"}
+    assert set(json.loads(block)) == {"frames", "cursor", "first"}
     assert 'data-layer="likely"' not in before
     assert 'data-layer="likely"' in after
 
@@ -144,4 +144,4 @@ def test_a_map_of_one_spot_has_an_axis(rng):
     spot = remember(
         rng.normal(size=(1, 4)), np.zeros((1, 2)), np.array([0]), np.array([0]), frames=np.array([0]), probes=1
     )
-    assert RouteAxes.of(spot).x(np.array([0.0, 1.0])).tolist() == [78.0, 908.0]
+    assert RouteAxes.of(spot).x(np.array([0.0, 1.0])).tolist() == [138.0, 908.0]

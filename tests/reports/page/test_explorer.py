@@ -15,7 +15,9 @@ from tmapr.artifacts.trajectory import Column
 from tmapr.config import changed
 from tmapr.reports.figures.error_curve import ErrorAxes
 from tmapr.reports.figures.trajectory_map import MapAxes
-from tmapr.reports.page.explorer import FACTS, REASONS, render_data, render_explorer, write_cards
+from tmapr.reports.page.card import REASONS, write_cards
+from tmapr.reports.page.document import render_data
+from tmapr.reports.page.explorer import render_explorer
 from tmapr.reports.page.footage import MOST_PICTURES, Album, Footage, choose_rows, share_frames
 from tmapr.reports.page.page import render_page
 from tmapr.reports.reported import ReportedRun
@@ -39,7 +41,11 @@ def number_in(title):
 
 def told(drive, row):
     (card,) = write_cards(drive, [row])
-    return dict(zip(FACTS, card.facts, strict=True))
+    return card.facts
+
+
+def explored(run, drive, album, frames):
+    return render_explorer(run, drive, album, Footage.of(run, drive, frames))
 
 
 def nowhere(run, tmp_path):
@@ -55,7 +61,8 @@ def test_a_card_tells_the_numbers_of_its_frame():
     assert told(sequence(), 4) == {
         "status": "localized",
         "error": "1.00 m",
-        "error of APR": "10.00 m",
+        "stated uncertainty": "± 2.00 m",
+        "error of the pose head": "10.00 m",
         "error of the match": "0.00 m",
         "similarity": "0.800",
         "score": "9.500",
@@ -72,6 +79,15 @@ def test_a_card_tells_the_numbers_of_its_frame():
 def test_what_is_not_known_is_a_dash():
     unknown = told(sequence(truth=Column(TRACE, np.arange(FRAMES) != 35)), 35)
     assert [unknown[name] for name in ("error", "error of the match", "confidence", "innovation")] == ["–"] * 4
+
+
+def test_what_is_known_of_no_frame_is_left_out():
+    none = Column(np.full((FRAMES, 2), np.nan), np.zeros(FRAMES, dtype=bool))
+    assert set(told(sequence(), 4)) - set(told(sequence(truth=none), 4)) == {
+        "error",
+        "error of the pose head",
+        "error of the match",
+    }
 
 
 def test_a_margin_without_a_rival_is_infinite_and_a_negative_score_has_a_minus():
@@ -118,7 +134,7 @@ def test_a_page_holds_no_more_pictures_than_it_may(sequences):
 
 def test_a_frame_is_shown_with_its_own_picture_and_that_of_its_match(run):
     album = Album()
-    frames = shown(render_explorer(run, run.sequences[0], album, 40))
+    frames = shown(explored(run, run.sequences[0], album, 40))
     assert len(frames) == 40
     for frame in frames:
         row = number_in(frame["title"])
@@ -134,7 +150,7 @@ def test_a_frame_is_shown_with_its_own_picture_and_that_of_its_match(run):
 def test_a_frame_lies_where_the_drawings_have_it(run):
     drive = run.sequences[0]
     view, axis = MapAxes.of(drive, run.references), ErrorAxes.of(drive)
-    for frame in shown(render_explorer(run, drive, Album(), 9)):
+    for frame in shown(explored(run, drive, Album(), 9)):
         row = number_in(frame["title"])
         places = {"fused": drive.fused, "truth": drive.truth, "match": drive.table.reference_positions}
         for name, column in places.items():
@@ -156,14 +172,14 @@ def test_what_is_not_known_of_a_frame_is_null(run):
         reference_positions=Column(np.full_like(drive.table.reference_positions.values, np.nan), nothing),
     )
     blank = replace(blank, trial=replace(blank.trial, recording=replace(blank.trial.recording, known=known)))
-    frame = shown(render_explorer(run, blank, Album(), 5))[-1]
+    frame = shown(explored(run, blank, Album(), 5))[-1]
     assert [frame[key] for key in ("truth", "match", "error", "match_picture")] == [None] * 4
     assert frame["match_title"] == "no match"
     assert frame["picture"] is not None
 
 
 def test_sampled_frames_are_numbered_as_on_the_map(run):
-    root = ElementTree.fromstring(f"<div>{render_explorer(run, run.sequences[0], Album(), 100)}</div>")
+    root = ElementTree.fromstring(f"<div>{explored(run, run.sequences[0], Album(), 100)}</div>")
     entries = root.findall(".//ol/li")
     rows = [seen_in(decoded(entry.find("img").get("src")))[1] for entry in entries]
     assert rows == Footage.of(run, run.sequences[0], 100).samples
@@ -174,9 +190,7 @@ def test_sampled_frames_are_numbered_as_on_the_map(run):
 
 
 def test_without_images_the_page_says_which_are_missing_and_where(run, tmp_path):
-    root = ElementTree.fromstring(
-        f"<div>{render_explorer(nowhere(run, tmp_path), run.sequences[0], Album(), 20)}</div>"
-    )
+    root = ElementTree.fromstring(f"<div>{explored(nowhere(run, tmp_path), run.sequences[0], Album(), 20)}</div>")
     notes = [note.text for note in root.findall("p[@class='note']")]
     assert notes == [f"images of {name} are not at {tmp_path / 'nowhere'}" for name in ("night", "noon")]
     assert root.find(".//ol") is None
@@ -205,6 +219,6 @@ def test_three_sequences_of_six_hundred_frames_make_less_than_six_megabytes(run,
     picture = cv2.normalize(scene, None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
     album = Album()
     album.add(picture)
-    frames = render_explorer(run, run.sequences[0], Album(), share_frames(3))
+    frames = explored(run, run.sequences[0], Album(), share_frames(3))
     figures = len(re.sub('data:image[^"]*', "", frames))
     assert MOST_PICTURES * len(album.uris[0]) + 3 * (figures + 50_000) < 6_000_000

@@ -6,7 +6,7 @@ import pytest
 from made_up import run_block, write_block
 from tmapr.evaluation.curves import best_decision
 from tmapr.reports.page.matching import Matching
-from tmapr.reports.page.sequence import caption_jumps, caption_matches, render_matches
+from tmapr.reports.page.sequence import list_jumps, list_matches, render_matches
 from tmapr.reports.reported import ReportedRun
 
 
@@ -67,8 +67,8 @@ def test_without_images_the_counts_are_told_and_pictures_are_missing(match):
 
 
 def test_every_figure_has_its_caption(run, match):
-    drawn = [*caption_jumps(run, run.sequences[0]), *caption_matches(match)]
-    assert [drawing.startswith("<svg") and len(caption) > 40 for drawing, caption in drawn] == [True] * 3
+    shown = [*list_jumps(run, run.sequences[0]), *list_matches(match)]
+    assert [each.drawn.startswith("<svg") and len(each.caption) > 40 for each in shown] == [True] * 3
     count = run.errors.test["night"].jumps
-    assert f"fused: jumps in {count.fused} of" in drawn[0][0]
-    assert f"pose head: jumps in {count.apr} of" in drawn[0][0]
+    assert f"fused: jumps in {count.fused} of" in shown[0].drawn
+    assert f"pose head: jumps in {count.apr} of" in shown[0].drawn

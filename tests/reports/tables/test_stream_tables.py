@@ -8,7 +8,7 @@ import pytest
 from tmapr.artifacts.documents.runs import Errors, Provenance, SequenceTimings
 from tmapr.evaluation.bootstrap import Interval
 from tmapr.reports.tables.comparison import tabulate_methods, tabulate_pairings
-from tmapr.reports.tables.errors import describe_result, list_warnings, warn_of
+from tmapr.reports.tables.errors import list_warnings, warn_of
 from tmapr.reports.tables.localization import EvaluatedRun, tabulate_fusion, tabulate_localization
 from tmapr.reports.tables.stream import describe_labels, tabulate_forgetting, tabulate_stream
 from tmapr.studies.comparison import Difference
@@ -94,12 +94,6 @@ def test_every_row_says_its_protocol_and_whether_its_drive_was_trained_on(table)
     assert "stream truth+120: while it was scored, it learned from the true positions of earlier frames" in notes
     assert "trained on: networks saw this drive in training" in notes
     assert "labels off (test), truth+120 (stream)" in notes
-
-
-def test_a_headline_of_a_stream_says_so():
-    found = errors().test
-    assert describe_result("3", found["3"]).startswith("Fused position error on 3 (stream truth+120): RMSE 0.95 m")
-    assert describe_result("4", found["4"]).startswith("Fused position error on 4: RMSE")
 
 
 def test_a_stream_that_teaches_itself_needs_no_warning_and_one_of_the_truth_does():

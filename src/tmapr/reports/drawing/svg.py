@@ -16,6 +16,11 @@ from tmapr.reports.drawing.markup import element, escape, tenths
 from tmapr.reports.drawing.scale import Scale
 
 WIDTH = 920.0
+"""Of a figure that is as wide as the page, in pixels."""
+
+HALF = 460.0
+"""Of a figure beside another one; on a phone, where it stands alone, its words keep their size."""
+
 _LETTER = 6.9
 _SWATCH = 22.0
 _KEY = "0 0 22 12"
@@ -35,12 +40,14 @@ class Key:
     shape: Literal["line", "dot", "area"]
     role: str
     words: str
+    away: bool = False
+    """Whether its layer is away until the key is pressed."""
 
 
-def drawing(height: float, title: str, description: str, parts: Sequence[str]) -> str:
-    """A figure of the page's width; the title is its name for those who cannot see it."""
+def drawing(height: float, title: str, description: str, parts: Sequence[str], width: float = WIDTH) -> str:
+    """A figure, by default of the page's width; the title is its name for those who cannot see it."""
     head = element("title", {}, escape(title)) + element("desc", {}, escape(description))
-    size = f"0 0 {tenths(WIDTH)} {tenths(height)}"
+    size = f"0 0 {tenths(width)} {tenths(height)}"
     attributes = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": size, "role": "img", "aria-label": title}
     return element("svg", attributes, head, *parts)
 
@@ -49,7 +56,8 @@ def window(x: tuple[float, float], y: tuple[float, float], parts: Sequence[str])
     """Marks that are cut off at the edges of a rectangle, given by its left, right, top and bottom."""
     left, top, width, height = x[0], y[0], x[1] - x[0], y[1] - y[0]
     box = " ".join(map(tenths, (left, top, width, height)))
-    return element("svg", {"x": left, "y": top, "width": width, "height": height, "viewBox": box}, *parts)
+    place: dict[str, str | float] = {"x": left, "y": top, "width": width, "height": height, "viewBox": box}
+    return element("svg", {"class": "window", **place}, *parts)
 
 
 def line(points: Float[np.ndarray, "n 2"], role: str) -> str:
@@ -117,12 +125,12 @@ def place_ticks(scale: Scale) -> list[tuple[str, float]]:
     return [(words, place) for (_, words), place in zip(ticks, places, strict=True)]
 
 
-def legend(keys: Sequence[Key], x: float, y: float) -> str:
-    """Entries from left to right, wrapped at the figure's width."""
+def legend(keys: Sequence[Key], x: float, y: float, right: float = WIDTH) -> str:
+    """Entries from left to right, wrapped at the figure's right edge."""
     parts, start = [], x
     for key in keys:
         width = _SWATCH + 6 + _LETTER * len(key.words) + 14
-        if x + width > WIDTH and x > start:
+        if x + width > right and x > start:
             x, y = start, y + 18
         parts += [_swatch(key, x, y), label(x + _SWATCH + 6, y + 4, key.words, role="key")]
         x += width
@@ -132,6 +140,20 @@ def legend(keys: Sequence[Key], x: float, y: float) -> str:
 def layer(role: str, *marks: str) -> str:
     """Marks that come and go together."""
     return element("g", {"data-layer": role}, *marks)
+
+
+def away_layer(role: str, *marks: str) -> str:
+    """The same, away until its key brings it."""
+    return element("g", {"data-layer": role, "class": "away"}, *marks)
+
+
+def anchored_label(at: Float[np.ndarray, "2"], offset: tuple[float, float], words: str, role: str) -> str:
+    """Words beside a point of a map that can be zoomed: they keep their size and their distance from it."""
+    x, y = at.tolist()
+    anchor: Anchor = "start" if offset[0] else "middle"
+    place: dict[str, str | float] = {"x": x + offset[0], "y": y + offset[1], "text-anchor": anchor}
+    origin = f"transform-origin:{tenths(x)}px {tenths(y)}px"
+    return element("text", {"class": role, **place, "style": origin}, escape(words))
 
 
 def marker(*roles: str) -> str:
@@ -145,6 +167,11 @@ def layer_keys(keys: Sequence[Key]) -> str:
     return element("div", {"class": "keys"}, *map(_switch, keys))
 
 
+def plain_keys(keys: Sequence[Key]) -> str:
+    """A legend of what stays."""
+    return element("div", {"class": "keys"}, *(element("span", {}, _show(key), escape(key.words)) for key in keys))
+
+
 def _swatch(key: Key, x: float, y: float) -> str:
     if key.shape == "area":
         return rectangle((x, x + _SWATCH), (y - 5, y + 5), key.role)
@@ -154,9 +181,13 @@ def _swatch(key: Key, x: float, y: float) -> str:
 
 
 def _switch(key: Key) -> str:
-    swatch = element("svg", {"viewBox": _KEY, "aria-hidden": "true"}, legend([replace(key, words="")], 0.0, 6.0))
-    attributes = {"type": "button", "data-switch": key.role, "aria-pressed": "true", "disabled": "disabled"}
-    return element("button", attributes, swatch, escape(key.words))
+    pressed = "false" if key.away else "true"
+    attributes = {"type": "button", "data-switch": key.role, "aria-pressed": pressed, "disabled": "disabled"}
+    return element("button", attributes, _show(key), escape(key.words))
+
+
+def _show(key: Key) -> str:
+    return element("svg", {"viewBox": _KEY, "aria-hidden": "true"}, legend([replace(key, words="")], 0.0, 6.0))
 
 
 def _path_data(points: Float[np.ndarray, "n 2"]) -> str:

@@ -9,7 +9,7 @@ from tmapr.reports.drawing.svg import Key, axes, drawing, layer, line, lines, ma
 from tmapr.reports.figures.error_curve import ErrorAxes
 from tmapr.reports.reported import ReportedSequence
 
-_TOP, _BOTTOM = 10.0, 130.0
+_TOP, _BOTTOM = 16.0, 176.0
 _HEIGHT = _BOTTOM + 46.0
 
 CURSOR = (_TOP, _BOTTOM)

@@ -1,4 +1,7 @@
-"""The error over time: log scale, so that a lost minute does not flatten the good ones; beneath it, the status."""
+"""The error over time: log scale, so that a lost minute does not flatten the good ones; beneath it, the status.
+
+Where nobody knows the truth, what the filter states of its error is left.
+"""
 
 import math
 from dataclasses import dataclass
@@ -26,11 +29,15 @@ from tmapr.reports.drawing.svg import (
 from tmapr.reports.reported import ReportedSequence
 from tmapr.types import Status
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, WIDTH - 12.0, 10.0, 266.0
-_LANE, _LANES_AT = 15.0, _BOTTOM + 50.0
-_HEIGHT = _LANES_AT + _LANE * len(Status) + 8
+# Room for the names of the lanes, also as large as a phone shows them.
+_LEFT, _RIGHT, _TOP, _BOTTOM = 138.0, WIDTH - 12.0, 16.0, 272.0
+_LANE, _BAR, _LANES_AT = 25.0, 11.0, _BOTTOM + 50.0
+_HEIGHT = _LANES_AT + _LANE * len(Status)
 _LOWEST, _HIGHEST = -2, 5
 _MINUTE, _MINUTES_FROM = 60.0, 1200.0
+
+LANES = {status: "pose head" if status is Status.APR_ONLY else status.value for status in Status}
+"""How a status is called."""
 
 CURSOR = (_TOP, _HEIGHT - 8)
 """How far up and down a line through one moment goes, in pixels."""
@@ -57,9 +64,10 @@ class ErrorAxes:
     def of(cls, sequence: ReportedSequence) -> "ErrorAxes":
         """The axes of a test sequence."""
         unit = _MINUTE if sequence.seconds[-1] > _MINUTES_FROM else 1.0
-        errors = map(sequence.errors, (sequence.apr, sequence.fused, sequence.table.first.positions))
+        tracks = map(sequence.errors, (sequence.apr, sequence.fused, sequence.table.first.positions))
+        errors = np.concatenate([track.values[track.known] for track in tracks])
         x = LinearScale(0.0, max(float(sequence.seconds[-1]), 1e-3) / unit, (_LEFT, _RIGHT), 10)
-        return cls(x, _fit_axis(np.concatenate([track.values[track.known] for track in errors])), unit)
+        return cls(x, fit_decades(errors if len(errors) else sequence.semi_axes, (_BOTTOM, _TOP)), unit)
 
 
 def draw_errors(sequence: ReportedSequence) -> str:
@@ -76,29 +84,38 @@ def draw_errors(sequence: ReportedSequence) -> str:
         layer("wrong", dots(keep_distinct(judged[sequence.misled]), "wrong")),
         marker("cursor", "here"),
     ]
-    titles = (axis.title, "position error, m")
+    known = bool(fused.known.any())
+    titles = (axis.title, "position error, m" if known else "stated 95 % semi-axis, m")
     parts = [axes(axis.x, axis.y, titles), *_draw_lanes(axis.x(sequence.seconds / axis.unit), sequence), *marks]
-    described = "Position error in metres over time, logarithmic, of APR, fused and first candidate, and the status."
-    return drawing(_HEIGHT, f"Error over time of {sequence.name}", described, parts)
+    described = (
+        "Position error in metres over time, logarithmic, of pose head, fused track and best match, and the status."
+        if known
+        else "Longest semi-axis of the stated 95 % ellipse in metres over time, logarithmic, and the status."
+    )
+    title = f"{'Error' if known else 'Stated uncertainty'} over time of {sequence.name}"
+    return drawing(_HEIGHT, title, described, parts)
 
 
 def list_error_keys(sequence: ReportedSequence) -> list[Key]:
     """What is drawn, each key of one layer."""
-    keys = [Key("line", "fused localized", "fused"), Key("area", "band", "95 % semi-axis stated by the filter")]
+    band = Key("area", "band", "95 % semi-axis stated by the filter")
+    if not sequence.truth.known.any():
+        return [band]
+    keys = [Key("line", "fused localized", "fused track"), band]
     if sequence.errors(sequence.apr).known.any():
-        keys.append(Key("line", "apr", "APR"))
+        keys.append(Key("line", "apr", "pose head"))
     if sequence.errors(sequence.table.first.positions).known.any():
-        keys.append(Key("dot", "retrieval", "first candidate"))
+        keys.append(Key("dot", "retrieval", "best match alone"))
     return [*keys, Key("dot", "wrong", "wrong match accepted")] if sequence.misled.any() else keys
 
 
-def _fit_axis(errors: Float[np.ndarray, " n"]) -> LogarithmicScale:
-    """Whole decades around all but the smallest twentieth; an exact hit has no logarithm."""
+def fit_decades(errors: Float[np.ndarray, " n"], pixels: tuple[float, float]) -> LogarithmicScale:
+    """An axis of whole decades around all but the smallest twentieth; an exact hit has no logarithm."""
     lowest, highest = np.percentile(errors, [5, 100]).tolist()
     low = math.floor(math.log10(lowest)) if lowest > 0 else _LOWEST
     low = min(max(low, _LOWEST), _HIGHEST - 1)
     high = math.ceil(math.log10(highest)) if highest > 0 else low
-    return LogarithmicScale(low, min(max(high, low + 1), _HIGHEST), (_BOTTOM, _TOP))
+    return LogarithmicScale(low, min(max(high, low + 1), _HIGHEST), pixels)
 
 
 def _draw_curve(axis: ErrorAxes, sequence: ReportedSequence, errors: Column, role: str) -> str:
@@ -121,9 +138,9 @@ def _draw_lanes(pixels: Float[np.ndarray, " n"], sequence: ReportedSequence) -> 
         chosen = np.array([given is status for given in sequence.table.statuses])
         spans = _cover_columns(pixels, sequence.seconds, chosen)
         parts += [
-            label(_LEFT - 8, y + 9, status.value, "end", "tick"),
-            rectangle((_LEFT, _RIGHT), (y, y + _LANE - 4), "lane"),
-            strips(spans, (y, y + _LANE - 4), status.value.replace(" ", "-")),
+            label(_LEFT - 8, y + 9, LANES[status], "end", "tick"),
+            rectangle((_LEFT, _RIGHT), (y, y + _BAR), "lane"),
+            strips(spans, (y, y + _BAR), status.value.replace(" ", "-")),
         ]
     return parts
 

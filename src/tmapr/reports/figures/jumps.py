@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from tmapr.reports.drawing.lines import keep_bends, split_at_silences
-from tmapr.reports.drawing.svg import Key, axes, drawing, legend, lines, window
+from tmapr.reports.drawing.svg import HALF, Key, axes, drawing, legend, lines, window
 from tmapr.reports.figures.trajectory_map import MapAxes
 from tmapr.reports.reported import TimedPath
 
-_LEGEND_BELOW, _END_BELOW = 60.0, 90.0
+_LEGEND_BELOW, _LINE = 60.0, 18.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class SteppedPath:
 
 def draw_jumps(name: str, given: SteppedPath, fused: SteppedPath, *, truth: TimedPath, names: tuple[str, str]) -> str:
     """What went into the filter and what came out; every jump of either is drawn in the warning colour and counted."""
-    view = MapAxes.around(truth.positions, fused.track.positions)
+    view = MapAxes.around(truth.positions, fused.track.positions, HALF)
     marks = [
         lines(_find_calm(view, given), "apr"),
         lines(_find_jumps(view, given), "jump"),
@@ -46,10 +46,10 @@ def draw_jumps(name: str, given: SteppedPath, fused: SteppedPath, *, truth: Time
     parts = [
         axes(view.x, view.y, (f"{names[0]}, m", f"{names[1]}, m")),
         window(view.x.pixels, (top, bottom), marks),
-        legend(keys, view.x.pixels[0], bottom + _LEGEND_BELOW),
+        *(legend([key], view.x.pixels[0], bottom + _LEGEND_BELOW + _LINE * n) for n, key in enumerate(keys)),
     ]
     described = f"Map in metres with equal axes: {_describe_jumps(view, given)}; {_describe_jumps(view, fused)}."
-    return drawing(bottom + _END_BELOW, f"Jumps on {name}", described, parts)
+    return drawing(bottom + _LEGEND_BELOW + _LINE * len(keys), f"Jumps on {name}", described, parts, HALF)
 
 
 def _describe_jumps(view: MapAxes, stepped: SteppedPath) -> str:

@@ -1,4 +1,4 @@
-"""Precision over recall as the similarity threshold falls: a line for each way of retrieving, named beside its end."""
+"""Precision over recall as the similarity threshold falls: a line for each way of retrieving, named beneath."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,12 @@ from tmapr.evaluation.curves import Curve
 from tmapr.evaluation.loops import RADIUS
 from tmapr.reports.drawing.lines import keep_bends
 from tmapr.reports.drawing.scale import LinearScale, format_number
-from tmapr.reports.drawing.svg import WIDTH, axes, dots, drawing, label, line
+from tmapr.reports.drawing.svg import HALF, axes, dots, drawing, label, line
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, WIDTH - 250.0, 16.0, 336.0
-_BELOW = 46.0
-_NAMES_AT, _SWATCH, _WORDS_AT = _RIGHT + 18.0, 16.0, _RIGHT + 42.0
-_LINE, _APART = 16.0, 42.0
-_LONGEST = 30
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, HALF - 12.0, 16.0, 286.0
+_NAMES_BELOW, _SWATCH, _WORDS_AT = 62.0, 16.0, _LEFT + 24.0
+_LINE, _APART = 16.0, 38.0
+_LONGEST = 48
 _TENTHS = 10
 _ROLES = ("first", "second", "third", "fourth")
 
@@ -35,24 +34,26 @@ def draw_precision_recall(name: str, curves: Mapping[str, Curve], chosen: float 
     named = _name_curves(curves, chosen)
     if not named:
         return None
-    x = LinearScale(0.0, 1.0, (_LEFT, _RIGHT), 10)
+    x = LinearScale(0.0, 1.0, (_LEFT, _RIGHT), 5)
     y = LinearScale(_find_lowest(named), 1.0, (_BOTTOM, _TOP), 6)
     routes = [np.column_stack([x(each.curve.recall), y(each.curve.precision)]) for each in named]
-    heights = _spread_apart([float(route[-1, 1]) for route in routes])
+    heights = [_BOTTOM + _NAMES_BELOW + _APART * number for number in range(len(named))]
     # The first is drawn last, over the others: it is the one that the figure is about.
     both = list(zip(named, routes, strict=True))[::-1]
-    parts = [axes(x, y, ("recall", "precision")), *(line(keep_bends(route), each.role) for each, route in both)]
+    titles = ("recall: places found, of all that can be", "precision: right, of all accepted")
+    parts = [axes(x, y, titles), *(line(keep_bends(route), each.role) for each, route in both)]
     for each, route in both:
         parts += [dots(route[each.point], "under"), dots(route[each.point], f"point {each.role}")]
     parts += [_draw_name(each, height, chosen) for each, height in zip(named, heights, strict=True)]
-    below = max(_BOTTOM, max(heights) + _LINE)
+    below = heights[-1] + _LINE
     if chosen is not None:
-        parts.append(_draw_key(chosen, below + 32))
+        below += _APART - _LINE
+        parts.append(_draw_key(chosen, below))
     described = (
         f"Precision over recall for every similarity threshold: a match is right within {RADIUS:g} m of the truth,"
         " and recall is over the frames with a reference so near."
     )
-    return drawing(below + _BELOW, f"Precision and recall on {name}", described, parts)
+    return drawing(below + _LINE, f"Precision and recall on {name}", described, parts, HALF)
 
 
 def _name_curves(curves: Mapping[str, Curve], chosen: float | None) -> list[_NamedCurve]:
@@ -73,20 +74,9 @@ def _find_lowest(named: Sequence[_NamedCurve]) -> float:
     return min(float(np.floor(least * _TENTHS)), _TENTHS - 1) / _TENTHS
 
 
-def _spread_apart(heights: Sequence[float]) -> list[float]:
-    """The heights of the names: where the lines end, or below, so that none covers another."""
-    placed: dict[int, float] = {}
-    lowest = -np.inf
-    for number in sorted(range(len(heights)), key=heights.__getitem__):
-        placed[number] = lowest = max(heights[number], lowest + _APART)
-    # All move up by what the lowest has too much, but not out of the figure.
-    excess = min(max(lowest + _LINE - _BOTTOM, 0.0), min(placed.values()) - _TOP)
-    return [placed[number] - excess for number in range(len(heights))]
-
-
 def _draw_name(each: _NamedCurve, height: float, chosen: float | None) -> str:
     name = each.name if len(each.name) <= _LONGEST else f"{each.name[: _LONGEST - 1]}…"
-    swatch = line(np.array([[_NAMES_AT, height], [_NAMES_AT + _SWATCH, height]]), each.role)
+    swatch = line(np.array([[_LEFT, height], [_LEFT + _SWATCH, height]]), each.role)
     named = swatch + label(_WORDS_AT, height + 4, name, role="key")
     if chosen is None:
         return named
@@ -97,4 +87,4 @@ def _draw_name(each: _NamedCurve, height: float, chosen: float | None) -> str:
 
 def _draw_key(chosen: float, at: float) -> str:
     words = label(_WORDS_AT, at + 4, f"at threshold {format_number(chosen)}", role="key")
-    return dots(np.array([[_NAMES_AT + _SWATCH / 2, at]]), "point") + words
+    return dots(np.array([[_LEFT + _SWATCH / 2, at]]), "point") + words

@@ -12,14 +12,15 @@ from tmapr.reports.drawing.scale import LinearScale, RootScale
 from tmapr.reports.drawing.svg import WIDTH, Key, axes, drawing, label, layer, line, marker
 from tmapr.retrieval.memory import Memory
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, WIDTH - 12.0, 22.0, 202.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 138.0, WIDTH - 12.0, 24.0, 204.0
 _HEIGHT = _BOTTOM + 46.0
 _SHORTEST = 1.0
 
 SPAN = (_TOP, _BOTTOM)
 """Where a bar of all the probability ends, and where every bar begins, in pixels."""
 
-BELIEF_KEYS = (Key("line", "mass", "probability of a reference"), Key("line", "true", "truth, if on the map"))
+MASS_KEY = Key("line", "mass", "probability of a reference")
+TRUTH_KEY = Key("line", "true", "truth, if on the map")
 
 
 @dataclass(frozen=True, slots=True)

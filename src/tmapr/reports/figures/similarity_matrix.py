@@ -13,10 +13,10 @@ from tmapr.reports.drawing.lines import keep_bends, keep_distinct
 from tmapr.reports.drawing.markup import element
 from tmapr.reports.drawing.pictures import encode_png
 from tmapr.reports.drawing.scale import LinearScale
-from tmapr.reports.drawing.svg import WIDTH, Key, axes, dots, drawing, label, legend, line, lines, place_ticks, window
+from tmapr.reports.drawing.svg import HALF, Key, axes, dots, drawing, label, legend, line, lines, place_ticks, window
 
-_LEFT, _RIGHT, _TOP = 78.0, WIDTH - 104.0, 30.0
-_TALLEST, _SHORTEST = 620.0, 200.0
+_LEFT, _RIGHT, _TOP = 78.0, HALF - 88.0, 30.0
+_TALLEST, _SHORTEST = 420.0, 200.0
 _LEGEND_BELOW, _END_BELOW = 60.0, 72.0
 _SCALE_AT, _SCALE_WIDTH = _RIGHT + 22.0, 14.0
 _MOST = 400
@@ -45,25 +45,26 @@ def draw_similarity_matrix(
     low, high = _find_range(similarities)
     tall = float(np.clip((_RIGHT - _LEFT) * queries / refs, _SHORTEST, _TALLEST))
     # Half a frame around, so that a tick stands at the middle of its frame's row or column.
-    x = LinearScale(-0.5, refs - 0.5, (_LEFT, _RIGHT), 10)
+    x = LinearScale(-0.5, refs - 0.5, (_LEFT, _RIGHT), 5)
     y = LinearScale(-0.5, queries - 0.5, (_TOP + tall, _TOP), max(2, round(tall / 60)))
-    keys = [Key("line", "nearest", "true nearest reference"), Key("dot", "match", f"matches: {len(matches.rows)}")]
+    keys = [Key("dot", "match", f"matches: {len(matches.rows)}")]
+    keys += [Key("line", "nearest", "true nearest reference")] if len(nearest.rows) else []
     marks = [
         _draw_shades(x, y, similarities, (low, high)),
         dots(keep_distinct(_locate(x, y, matches)), "match"),
         _draw_truth(x, y, nearest),
     ]
     parts = [
-        axes(x, y, ("reference, frames", "query, frames")),
+        axes(x, y, ("reference, frames", "frame of the drive")),
         window(x.pixels, (_TOP, _TOP + tall), marks),
-        legend(keys, _LEFT, _TOP + tall + _LEGEND_BELOW),
+        legend(keys, _LEFT, _TOP + tall + _LEGEND_BELOW, HALF),
         _draw_scale(LinearScale(low, high, y.pixels, 6)),
     ]
     described = (
         f"Cosine of {queries} queries with {refs} references, from {low:.3f} (black) to {high:.3f} (white); what lies"
         " beyond is drawn as these."
     )
-    return drawing(_TOP + tall + _END_BELOW, f"Similarity matrix of {name}", described, parts)
+    return drawing(_TOP + tall + _END_BELOW, f"Similarity matrix of {name}", described, parts, HALF)
 
 
 def _find_range(similarities: Float[np.ndarray, "queries refs"]) -> tuple[float, float]:

@@ -1,24 +1,46 @@
 """The map view: which traverses were mapped, where the camera was, and where it was said to be.
 
-Each kind of mark is a layer of its own, named by its role, so that a reader can take it away.
+Each kind of mark is a layer of its own, named by its role, so that a reader can take it away. Where nobody knows where
+the camera was, the map shows the rest.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from tmapr.evaluation.off_map import list_stretches
 from tmapr.reports.drawing.lines import keep_bends, keep_distinct, split_at_silences, split_by_status
+from tmapr.reports.drawing.markup import element
 from tmapr.reports.drawing.scale import LinearScale, format_number, round_step
-from tmapr.reports.drawing.svg import WIDTH, Key, axes, dots, drawing, label, layer, line, lines, marker, window
+from tmapr.reports.drawing.svg import (
+    WIDTH,
+    Key,
+    anchored_label,
+    away_layer,
+    axes,
+    dots,
+    drawing,
+    label,
+    layer,
+    line,
+    lines,
+    marker,
+    window,
+)
 from tmapr.reports.reported import ReportedSequence, TimedPath
 from tmapr.types import Status
 
-_LEFT, _RIGHT, _TOP, _BELOW = 78.0, WIDTH - 12.0, 10.0, 46.0
+_LEFT, _TOP, _BELOW, _ASIDE = 78.0, 10.0, 46.0, 12.0
 _TALLEST, _SHORTEST = 620.0, 260.0
 _MARGIN, _STRAY = 0.06, 0.4
 _LEAST = 1.0
+_SPACING = 83.0  # pixels from one number of an axis to the next, at least
+_GRADES = ("graded small", "graded medium", "graded large")
+
+GRADES = (1.0, 10.0)
+"""Metres up to which an error is small, and up to which it is medium."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +54,12 @@ class MapAxes:
         """Metres to pixels."""
         return np.column_stack([self.x(positions[:, 0]), self.y(positions[:, 1])])
 
+    @property
+    def metre(self) -> float:
+        """In pixels."""
+        left, right = self.x.pixels
+        return (right - left) / (self.x.high - self.x.low)
+
     def keep_inside(self, positions: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "kept 2"]:
         """The positions that can be seen."""
         low, high = [self.x.low, self.y.low], [self.x.high, self.y.high]
@@ -44,21 +72,24 @@ class MapAxes:
         return cls.around(driven, sequence.fused.values)
 
     @classmethod
-    def around(cls, mapped: Float[np.ndarray, "n 2"], fused: Float[np.ndarray, "m 2"]) -> "MapAxes":
+    def around(
+        cls, mapped: Float[np.ndarray, "n 2"], fused: Float[np.ndarray, "m 2"], width: float = WIDTH
+    ) -> "MapAxes":
         """Shows all that was driven, and of the estimates what does not stray too far: an outlier shrinks nothing."""
         low, high = mapped.min(axis=0), mapped.max(axis=0)
         reach = _STRAY * max(float((high - low).max()), _LEAST)
         low = np.maximum(np.minimum(low, fused.min(axis=0)), low - reach)
         high = np.minimum(np.maximum(high, fused.max(axis=0)), high + reach)
         center, size = (low + high) / 2, np.maximum((high - low) * (1 + 2 * _MARGIN), _LEAST)
-        wide = _RIGHT - _LEFT
+        wide = width - _ASIDE - _LEFT
         tall = float(np.clip(wide * size[1] / size[0], _SHORTEST, _TALLEST))
         half = max(size[0] / wide, size[1] / tall) / 2 * np.array([wide, tall])
         (x_low, y_low), (x_high, y_high) = (center - half).tolist(), (center + half).tolist()
         # One spacing for both axes: the squares of the grid are squares on the ground.
-        step = (x_high - x_low) / 10
+        count = round(wide / _SPACING)
+        step = (x_high - x_low) / count
         return cls(
-            LinearScale(x_low, x_high, (_LEFT, _RIGHT), 10),
+            LinearScale(x_low, x_high, (_LEFT, width - _ASIDE), count),
             LinearScale(y_low, y_high, (_TOP + tall, _TOP), max(1, round((y_high - y_low) / step))),
         )
 
@@ -68,52 +99,69 @@ def draw_map(
 ) -> str:
     """References, truth, the pose head's points, and the fused line in the colour of its status.
 
-    Beside them a line from each frame to the wrong match that was believed, the numbers of the sampled frames, and a
-    marker that a script moves.
+    Beside them a line from each frame to the wrong match that was believed, the numbers of the sampled frames, and
+    markers that a script moves.
     """
     truth = TimedPath(sequence.seconds[sequence.truth.known], sequence.truth.values[sequence.truth.known])
     view = MapAxes.of(sequence, references)
     apr = view(view.keep_inside(sequence.apr.values[sequence.apr.known]))
+    start = view(locate_frames(sequence)[:1])
     marks = [
-        layer("reference", *(_draw_route(view, path, "reference") for path in references)),
+        layer("reference", *(draw_route(view, path, "reference") for path in references)),
+        away_layer("graded large", *_draw_grades(view, sequence)),
         layer("apr", dots(keep_distinct(apr), "apr faint")),
-        layer("truth", _draw_route(view, truth, "truth")),
+        layer("truth", draw_route(view, truth, "truth")),
         *_draw_estimates(view, sequence),
         layer("wrong", *_draw_wrong(view, sequence)),
-        dots(view(truth.positions[:1]), "start"),
+        dots(start, "start"),
+        anchored_label(start[0], (9.0, -7.0), "start", "halo"),
         *_draw_numbers(view(locate_frames(sequence)[list(sampled)])),
         *([layer("likely", marker("likely"))] if sequence.trial.beliefs is not None else []),
+        layer("ellipse", marker("ellipse")),
         marker("gap", "link", "matched", "here"),
     ]
+    described = "Map in metres with equal axes: reference traverse, fused path by status, positions of the pose head."
+    if len(truth.positions):
+        described += " The true path, and a line from each frame to a wrong match that was accepted."
+    return draw_window(view, names, f"Map of {sequence.name}", described, marks)
+
+
+def draw_window(view: MapAxes, names: tuple[str, str], title: str, described: str, marks: Sequence[str]) -> str:
+    """Marks on a map with axes and a scale, which a script can zoom: it is told the metres at the edges."""
     bottom, top = view.y.pixels
-    start_x, start_y = view(truth.positions[:1])[0].tolist()
+    spans = {"data-x": f"{view.x.low!r} {view.x.high!r}", "data-y": f"{view.y.low!r} {view.y.high!r}"}
+    around = axes(view.x, view.y, (f"{names[0]}, m", f"{names[1]}, m"))
     parts = [
-        axes(view.x, view.y, (f"{names[0]}, m", f"{names[1]}, m")),
+        element("g", {"class": "axes", **spans}, around, _draw_scale_bar(view)),
         window(view.x.pixels, (top, bottom), marks),
-        label(start_x + 9, start_y - 7, "start", role="halo"),
-        _draw_scale_bar(view),
     ]
-    described = (
-        "Map in metres with equal axes: reference traverse, true path, fused path by status, APR positions, and a line"
-        " from each frame to a wrong match that was accepted."
-    )
-    return drawing(bottom + _BELOW, f"Map of {sequence.name}", described, parts)
+    return drawing(bottom + _BELOW, title, described, parts)
 
 
 def list_map_keys(sequence: ReportedSequence) -> list[Key]:
     """What is drawn, each key of one layer."""
-    keys = [Key("line", "reference", "reference"), Key("line", "truth", "truth")]
+    known = bool(sequence.truth.known.any())
+    keys = [Key("line", "reference", "mapped route"), *([Key("line", "truth", "truth")] if known else [])]
     keys += [
-        Key("line", _name_role(status), f"fused, {status.value}")
-        for status in Status
-        if status in sequence.table.statuses
+        Key("line", _name_role(status), STATUSES[status]) for status in Status if status in sequence.table.statuses
     ]
     if sequence.apr.known.any():
-        keys.append(Key("dot", "apr", "APR"))
+        keys.append(Key("dot", "apr", "pose head"))
+    keys.append(Key("line", "ellipse", "95 % ellipse"))
     if sequence.trial.beliefs is not None:
         keys.append(Key("dot", "likely", "where the frame may be"))
     wrong = int(sequence.misled.sum())
-    return [*keys, Key("line", "wrong", f"wrong match accepted: {wrong}")] if wrong else keys
+    keys += [Key("line", "wrong", f"wrong match accepted: {wrong}")] if wrong else []
+    return [*keys, Key("line", "graded large", "errors as colours", away=True)] if known else keys
+
+
+STATUSES = {
+    Status.LOCALIZED: "track, localized",
+    Status.APR_ONLY: "track, pose head only",
+    Status.PREDICTING: "track, predicting",
+    Status.LOST: "track, lost",
+}
+"""The fused track by how far it can be trusted."""
 
 
 def locate_frames(sequence: ReportedSequence) -> Float[np.ndarray, "n 2"]:
@@ -127,7 +175,8 @@ def count_unseen(sequence: ReportedSequence, references: Sequence[TimedPath]) ->
     return len(fused) - len(MapAxes.of(sequence, references).keep_inside(fused))
 
 
-def _draw_route(view: MapAxes, track: TimedPath, role: str) -> str:
+def draw_route(view: MapAxes, track: TimedPath, role: str) -> str:
+    """A path as one mark, broken at silences."""
     return lines([keep_bends(view(track.positions[part])) for part in split_at_silences(track.seconds)], role)
 
 
@@ -142,6 +191,20 @@ def _draw_estimates(view: MapAxes, sequence: ReportedSequence) -> list[str]:
     return [layer(role, lines(routes, role)) for role, routes in drawn.items()]
 
 
+def _draw_grades(view: MapAxes, sequence: ReportedSequence) -> list[str]:
+    """The true path in the colour of the fused track's error there; a stretch goes on to the frame after it."""
+    errors = sequence.errors(sequence.fused)
+    rows = np.flatnonzero(errors.known)
+    grades, pixels = np.digitize(errors.values[rows], GRADES, right=True), view(sequence.truth.values[rows])
+    parts = split_at_silences(sequence.seconds[rows])
+
+    def draw(chosen: Bool[np.ndarray, " n"], role: str) -> str:
+        spans = [(part, span) for part in parts for span in list_stretches(chosen[part])]
+        return lines([keep_bends(pixels[part][start : stop + 1]) for part, (start, stop) in spans], role)
+
+    return [draw(grades == grade, role) for grade, role in enumerate(_GRADES)]
+
+
 def _draw_wrong(view: MapAxes, sequence: ReportedSequence) -> list[str]:
     """From where the camera was to the reference that it was taken for."""
     wrong = sequence.misled
@@ -151,9 +214,7 @@ def _draw_wrong(view: MapAxes, sequence: ReportedSequence) -> list[str]:
 
 
 def _draw_numbers(points: Float[np.ndarray, "k 2"]) -> list[str]:
-    numbers = (
-        label(x, y + 4, str(number), "middle", "number") for number, (x, y) in enumerate(points.tolist(), start=1)
-    )
+    numbers = (anchored_label(at, (0.0, 4.0), str(number), "number") for number, at in enumerate(points, start=1))
     return [dots(points, "sampled"), *numbers]
 
 
@@ -164,7 +225,7 @@ def _name_role(status: Status) -> str:
 def _draw_scale_bar(view: MapAxes) -> str:
     """A round length of about a tenth of the width, below the axis, where it hides nothing."""
     metres = round_step((view.x.high - view.x.low) / 12)
-    width = metres * (_RIGHT - _LEFT) / (view.x.high - view.x.low)
-    right, y = _RIGHT - 1, view.y.pixels[0] + 37
-    ends = np.array([[right - width, y - 4], [right - width, y], [right, y], [right, y - 4]])
-    return line(ends, "scale") + label(right - width - 8, y, f"{format_number(metres)} m", "end", "tick scale")
+    right, y = view.x.pixels[1] - 1, view.y.pixels[0] + 37
+    left = right - metres * view.metre
+    ends = np.array([[left, y - 4], [left, y], [right, y], [right, y - 4]])
+    return line(ends, "scale") + label(left - 8, y, f"{format_number(metres)} m", "end", "tick scale")

@@ -9,11 +9,11 @@ from jaxtyping import Float, Int
 
 from tmapr.evaluation.loops import RADIUS, correct_candidates
 from tmapr.reports.drawing.scale import LinearScale, format_number
-from tmapr.reports.drawing.svg import WIDTH, Anchor, drawing, label, line, place_ticks, rectangle
+from tmapr.reports.drawing.svg import HALF, Anchor, drawing, label, line, place_ticks, rectangle
 from tmapr.reports.reported import ReportedSequence
 from tmapr.types import Reason
 
-_LEFT, _RIGHT = 130.0, WIDTH - 110.0
+_LEFT, _RIGHT = 124.0, HALF - 90.0
 _BAR, _GAP = 16.0, 8.0
 _BINS = 40
 _AXIS, _CEILING, _FLOOR = 78.0, 24.0, 250.0
@@ -36,7 +36,7 @@ def draw_reasons(name: str, reasons: Mapping[str, int]) -> str:
             label(end + 8, y + 12, f"{count} ({100 * count / total:.1f} %)", role="tick"),
         ]
     height = 4 + len(reasons) * (_BAR + _GAP)
-    return drawing(height, f"Verdicts on {name}", "Frames by the reason of the gates' verdict.", parts)
+    return drawing(height, f"Verdicts on {name}", "Frames by the reason of the gates' verdict.", parts, HALF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def draw_similarities(sequence: ReportedSequence) -> str | None:
     values = first.similarities.values[judged]
     low, high = min(float(values.min()), sequence.trial.threshold), max(float(values.max()), sequence.trial.threshold)
     margin = max(0.03 * (high - low), 1e-3)
-    x = LinearScale(low - margin, high + margin, (_AXIS, WIDTH - 12.0), 12)
+    x = LinearScale(low - margin, high + margin, (_AXIS, HALF - 12.0), 6)
     edges = np.linspace(x.low, x.high, _BINS + 1)
     bars = Histogram(edges, np.histogram(values[right], edges)[0], np.histogram(values[~right], edges)[0])
     up, down = bars.reach
@@ -78,8 +78,8 @@ def draw_similarities(sequence: ReportedSequence) -> str | None:
         label(_AXIS + 6, _CEILING + 8, f"↑ right: {int(right.sum())}", role="halo"),
         label(_AXIS + 6, _FLOOR - 1, f"↓ wrong: {int((~right).sum())}", role="halo"),
     ]
-    described = f"Histogram of the first candidate's cosine: within {RADIUS:g} m of the truth, and farther."
-    return drawing(_FLOOR + 52, f"Similarity on {sequence.name}", described, parts)
+    described = f"Histogram of the best match's cosine: within {RADIUS:g} m of the truth, and farther."
+    return drawing(_FLOOR + 52, f"Similarity on {sequence.name}", described, parts, HALF)
 
 
 def _draw_bars(
@@ -106,7 +106,7 @@ def _draw_grid(x: LinearScale, y: LinearScale) -> list[str]:
         parts.append(line(np.array([[place, bottom], [place, bottom + 4]]), "axis"))
         parts.append(label(place, bottom + 19, words, "middle", "tick"))
     middle = (left + right) / 2
-    return [*parts, label(middle, bottom + 38, "similarity of the first candidate (cosine)", "middle", "title")]
+    return [*parts, label(middle, bottom + 38, "similarity of the best match (cosine)", "middle", "title")]
 
 
 def _draw_threshold(x: LinearScale, threshold: float) -> list[str]:

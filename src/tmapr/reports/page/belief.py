@@ -18,7 +18,7 @@ from tmapr.evaluation.decisions import Mapped
 from tmapr.reports.drawing.markup import element
 from tmapr.reports.drawing.svg import layer_keys
 from tmapr.reports.figures.certainty import CURSOR, draw_certainty, list_certainty_keys
-from tmapr.reports.figures.route_belief import BELIEF_KEYS, SPAN, RouteAxes, draw_belief
+from tmapr.reports.figures.route_belief import MASS_KEY, SPAN, TRUTH_KEY, RouteAxes, draw_belief
 from tmapr.reports.figures.trajectory_map import MapAxes
 from tmapr.reports.page.figure import render_figure
 from tmapr.reports.reported import ReportedRun, ReportedSequence
@@ -66,25 +66,28 @@ def list_beliefs(run: ReportedRun, sequence: ReportedSequence, rows: Sequence[in
     }
 
 
-def render_strip(run: ReportedRun, sequence: ReportedSequence) -> str:
+def render_strip(run: ReportedRun, sequence: ReportedSequence, level: int) -> str:
     """The strip that the script fills, hidden until it does; nothing where the run has no belief."""
     if sequence.trial.beliefs is None:
         return ""
     # An empty child: HTML takes what follows an unclosed meter for its content.
     meter = element("meter", {"min": "0", "max": "100", "value": "0"}, "")
     meters = (element("label", {"class": kind}, words, meter, _EMPTY) for kind, words in _SHARES.items())
-    keys = layer_keys(BELIEF_KEYS) + element("div", {"class": "shares"}, *meters)
-    drawn = render_figure(draw_belief(sequence.name, run.memory), _BELIEF, "route", keys)
-    return element("div", {"class": "belief", "hidden": "hidden"}, drawn)
+    drawn = [MASS_KEY, TRUTH_KEY] if sequence.truth.known.any() else [MASS_KEY]
+    keys = layer_keys(drawn) + element("div", {"class": "shares"}, *meters)
+    heading = element(f"h{level}", {}, "Where on the route the frame may be")
+    figure = render_figure(draw_belief(sequence.name, run.memory), _BELIEF, "route", keys, heading)
+    return element("div", {"class": "belief", "hidden": "hidden"}, figure)
 
 
-def render_certainty(run: ReportedRun, sequence: ReportedSequence) -> str:
+def render_certainty(run: ReportedRun, sequence: ReportedSequence, level: int) -> str:
     """The two shares over time; nothing where the run has no belief."""
     if sequence.trial.beliefs is None:
         return ""
     certainty = run.experiment.system.tracking.certainty
     keys = layer_keys(list_certainty_keys(certainty))
-    return render_figure(draw_certainty(sequence, certainty), _CERTAINTY, "strip certainty", keys)
+    heading = element(f"h{level}", {}, "Certainty over time")
+    return render_figure(draw_certainty(sequence, certainty), _CERTAINTY, "strip certainty", keys, heading)
 
 
 def _list_bars(beliefs: RouteBeliefs, row: int, numbers: dict[int, int]) -> tuple[int, ...]:
@@ -118,9 +121,8 @@ def _format_share(share: Column, row: int) -> str:
 
 _EMPTY = element("output", {}, NOTHING)
 _BELIEF = (
-    "Where on the mapped route the camera may be, at the frame that is looked at: every reference of more than a"
-    " thousandth, in heights that are roots of probabilities, and as dots on the map. The rest of the probability is"
-    " spread thinly or off the map."
+    "Every reference of more than a thousandth at the frame that is looked at, in heights that are roots of"
+    " probabilities, and as dots on the map. The rest of the probability is spread thinly or off the map."
 )
 _CERTAINTY = (
     "Probability over time that the camera is at the place that the estimate names, and that it is off the map. Both"

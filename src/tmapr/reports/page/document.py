@@ -15,14 +15,16 @@ _HEAD = (
     '<meta charset="utf-8"/><meta name="viewport" content="width=device-width, initial-scale=1"/>'
     '<link rel="icon" href="data:,"/>'
 )
+_SCRIPTS = ("plots.js", "zoom.js", "terms.js")
+_STYLES = ("page.css", "plots.css")
 _DATA = {"type": "application/json"}
 
 
 def render_document(title: str, body: str, *, script: str, pictures: Sequence[str] = (), marks: str = "") -> str:
     """A whole page; the script finds the pictures by their numbers, and `marks` are elements of the head."""
     # A parser of XML sees no markup between these marks; to one of HTML they are comments of the script.
-    code = f"//<![CDATA[\n{_read_resource('plots.js')}{_read_resource(script)}//]]>\n"
-    style = element("style", {}, _read_resource("page.css"))
+    code = f"//<![CDATA[\n{''.join(map(_read_resource, (*_SCRIPTS, script)))}//]]>\n"
+    style = element("style", {}, *map(_read_resource, _STYLES))
     head = element("head", {}, _HEAD, _render_policy(code), element("title", {}, escape(title)), marks, style)
     parts = (element("main", {}, body), render_data(pictures, {"id": "pictures"}), element("script", {}, code))
     whole = element("html", {"lang": "en"}, head, element("body", {}, *parts))

@@ -5,24 +5,29 @@ every report. All that is shown is written here, numbers as text and places as p
 nearest to the pointer and puts it there. Without it, the figures and the sampled frames are still on the page.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from tmapr.artifacts.trajectory import Column
+import numpy as np
+
 from tmapr.evaluation.loops import RADIUS
 from tmapr.reports.drawing.lines import SILENCE
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.drawing.pictures import encode_jpeg
 from tmapr.reports.drawing.svg import layer_keys
+from tmapr.reports.figures.ellipse import state_ellipses
 from tmapr.reports.figures.error_curve import CURSOR, ErrorAxes, draw_errors, list_error_keys
-from tmapr.reports.figures.trajectory_map import MapAxes, count_unseen, draw_map, list_map_keys
+from tmapr.reports.figures.trajectory_map import GRADES, MapAxes, count_unseen, draw_map, list_map_keys
 from tmapr.reports.page.belief import list_beliefs, render_certainty, render_strip
+from tmapr.reports.page.card import FrameCard, write_cards
 from tmapr.reports.page.document import render_data
 from tmapr.reports.page.figure import render_figure
 from tmapr.reports.page.footage import Album, Footage
+from tmapr.reports.page.glossary import term
+from tmapr.reports.page.zooming import render_map
 from tmapr.reports.reported import ReportedRun, ReportedSequence
 from tmapr.reports.tables.table import NOTHING
-from tmapr.types import Reason
+from tmapr.types import Status
 
 Pixels = tuple[float, float]
 
@@ -34,6 +39,8 @@ class ShownFrame:
     title: str
     match_title: str
     fused: Pixels
+    ellipse: tuple[float, float, float]
+    """The longer and the shorter semi-axis in pixels, and the turn of the longer to the right in degrees."""
     truth: Pixels | None
     match: Pixels | None
     moment: float
@@ -45,34 +52,55 @@ class ShownFrame:
     facts: Sequence[str]
 
 
-def render_explorer(run: ReportedRun, sequence: ReportedSequence, album: Album, frames: int) -> str:
-    """The figures and the card of one sequence; the pictures of at most so many frames go into the album."""
-    footage = Footage.of(run, sequence, frames)
-    names = ("x", "y") if run.errors.frame.kind == "local" else ("east", "north")
+def render_explorer(
+    run: ReportedRun, sequence: ReportedSequence, album: Album, footage: Footage, level: int = 3, name: str = "explorer"
+) -> str:
+    """The figures and the card of one sequence; the pictures of its frames join the album.
+
+    `level` is that of the figures' headings, `name` what a link leads to.
+    """
+    names = name_axes(run)
     drawn = draw_map(sequence, run.references, names, footage.samples)
+    cards = write_cards(sequence, footage.rows.tolist())
     plots = (
-        render_figure(drawn, _caption_map(run, sequence, names), "map", layer_keys(list_map_keys(sequence))),
-        _render_steps(len(footage.rows), sequence),
-        render_strip(run, sequence),
-        render_figure(draw_errors(sequence), _ERRORS, "strip", layer_keys(list_error_keys(sequence))),
-        render_certainty(run, sequence),
+        render_map(
+            drawn,
+            _caption_map(run, sequence, names),
+            list_map_keys(sequence),
+            _render_steps(len(footage.rows), sequence) + _tell_statuses(sequence),
+        ),
+        render_strip(run, sequence, level),
+        _render_errors(sequence, level),
+        render_certainty(run, sequence, level),
     )
-    shown = [asdict(frame) for frame in _list_frames(run, sequence, footage, album)]
+    shown = [asdict(frame) for frame in _list_frames(run, sequence, footage, cards, album)]
     believed = list_beliefs(run, sequence, footage.rows.tolist())
-    data = render_data({"frames": shown, "cursor": CURSOR} | ({"belief": believed} if believed else {}))
+    localized = sequence.trial.localized[footage.rows]
+    given = {"frames": shown, "cursor": CURSOR, "first": int(localized.argmax())}
+    data = render_data(given | ({"belief": believed} if believed else {}))
     absent = (element("p", {"class": "note"}, escape(words)) for words in footage.absent)
-    both = element("div", {"class": "explorer"}, element("div", {"class": "plots"}, *plots), _render_card(), data)
+    parts = (element("div", {"class": "plots"}, *plots), _render_card(cards[0]), data)
+    both = element("div", {"class": "explorer", "id": name}, *parts)
     return both + _render_samples(sequence, footage) + "".join(absent)
 
 
-def _list_frames(run: ReportedRun, sequence: ReportedSequence, footage: Footage, album: Album) -> list[ShownFrame]:
+def name_axes(run: ReportedRun) -> tuple[str, str]:
+    """What the axes of a map are called."""
+    return ("x", "y") if run.errors.frame.kind == "local" else ("east", "north")
+
+
+def _list_frames(
+    run: ReportedRun, sequence: ReportedSequence, footage: Footage, cards: Sequence[FrameCard], album: Album
+) -> list[ShownFrame]:
     view, axis = MapAxes.of(sequence, run.references), ErrorAxes.of(sequence)
     errors = sequence.errors(sequence.fused)
     fused, truth, match = (
         view(of.values).round(1) for of in (sequence.fused, sequence.truth, sequence.table.reference_positions)
     )
     moments, heights = axis(sequence.seconds, errors.values).round(1).T
-    wrong, memory = sequence.misled, run.memory
+    wrong, memory, stated = sequence.misled, run.memory, state_ellipses(sequence)
+    # Upward is downward in pixels, so a turn to the left is one to the right.
+    ellipses = np.column_stack([stated.longer * view.metre, stated.shorter * view.metre, -np.degrees(stated.angles)])
 
     def frame(row: int, card: FrameCard) -> ShownFrame:
         matched = footage.matched.get(row)
@@ -82,6 +110,7 @@ def _list_frames(run: ReportedRun, sequence: ReportedSequence, footage: Footage,
             title=f"frame {row} of {sequence.name}",
             match_title="no match" if matched is None else f"match: {memory.describe(matched)}",
             fused=tuple(fused[row].tolist()),
+            ellipse=tuple(ellipses[row].round(1).tolist()),
             truth=tuple(truth[row].tolist()) if sequence.truth.known[row] else None,
             match=None if matched is None else tuple(match[row].tolist()),
             moment=float(moments[row]),
@@ -90,30 +119,48 @@ def _list_frames(run: ReportedRun, sequence: ReportedSequence, footage: Footage,
             picture=None if query is None else album.add(query),
             match_picture=None if answer is None else album.add(answer),
             verdict=card.verdict,
-            facts=card.facts,
+            facts=list(card.facts.values()),
         )
 
-    rows = footage.rows.tolist()
-    return [frame(row, card) for row, card in zip(rows, write_cards(sequence, rows), strict=True)]
+    return [frame(row, card) for row, card in zip(footage.rows.tolist(), cards, strict=True)]
+
+
+def _render_errors(sequence: ReportedSequence, level: int) -> str:
+    known = bool(sequence.truth.known.any())
+    heading = element(f"h{level}", {}, "Error over time" if known else "Stated uncertainty over time")
+    caption = f"{_ERRORS if known else _STATED} {_KEPT}"
+    return render_figure(draw_errors(sequence), caption, "strip", layer_keys(list_error_keys(sequence)), heading)
 
 
 def _render_steps(count: int, sequence: ReportedSequence) -> str:
-    """A slider: keys and fingers know how to move one."""
+    """A slider, since keys and fingers know how to move one, and a button that moves it."""
     named = f"frames of {sequence.name}"
     slider = {"type": "range", "min": "0", "max": str(count - 1), "value": "0", "aria-label": named}
+    play = element("button", {"type": "button", "class": "play"}, "Play")
     hint = (
-        f"{count} of {len(sequence.table.stamps)} frames can be looked at: point at one, or step with the arrow keys."
+        f"{count} of {len(sequence.table.stamps)} frames can be looked at: play them, point at one, or step with the"
+        " arrow keys."
     )
-    return element("div", {"class": "steps", "hidden": "hidden"}, element("input", slider), escape(hint))
+    row = element("div", {"class": "player"}, play, element("input", slider))
+    return element("div", {"class": "steps", "hidden": "hidden"}, row, escape(hint))
 
 
-def _render_card() -> str:
+def _render_card(first: FrameCard) -> str:
+    """Empty, for the facts that the cards of a sequence have."""
     shot = element("div", {"class": "picture"}, "no image") + element("figcaption", {}, NOTHING)
     shots = element("div", {"class": "shots"}, *[element("figure", {}, shot)] * 2)
     said = element("p", {"class": "verdict"}, NOTHING)
-    listed = element("dl", {}, *(element("dt", {}, name) + element("dd", {}, NOTHING) for name in FACTS))
+    names = (term(_TERMS[name], name) if name in _TERMS else escape(name) for name in first.facts)
+    listed = element("dl", {}, *(element("dt", {}, name) + element("dd", {}, NOTHING) for name in names))
     attributes = {"class": "card", "hidden": "hidden", "aria-label": "the frame that is looked at"}
     return element("section", attributes, shots, said, listed)
+
+
+def _tell_statuses(sequence: ReportedSequence) -> str:
+    """The statuses that the track has, each a term."""
+    keys = {status: key for status, key in _STATUSES.items() if status in sequence.table.statuses}
+    told = ", ".join(map(term, keys.values()))
+    return element("p", {"class": "note"}, f"The track is drawn by its status: {told}.")
 
 
 def _render_samples(sequence: ReportedSequence, footage: Footage) -> str:
@@ -128,98 +175,37 @@ def _render_samples(sequence: ReportedSequence, footage: Footage) -> str:
 
 
 def _caption_map(run: ReportedRun, sequence: ReportedSequence, names: tuple[str, str]) -> str:
-    outside, wrong = count_unseen(sequence, run.references), int(sequence.misled.sum())
+    outside = count_unseen(sequence, run.references)
     strayed = f" {outside} fused positions lie outside the view." if outside else ""
+    drawn = f"No line crosses {SILENCE:g} s without a frame."
+    return f"In metres, {names[0]} to the right and {names[1]} upward.{strayed}{_caption_truth(sequence)} {drawn}"
+
+
+def _caption_truth(sequence: ReportedSequence) -> str:
+    """What the map says by the truth, where that is known."""
+    if not sequence.truth.known.any():
+        return ""
+    wrong = int(sequence.misled.sum())
     led = f"{wrong} accepted match{'' if wrong == 1 else 'es'}" if wrong else "no accepted match"
+    small, medium = GRADES
     return (
-        f"Map in metres, {names[0]} to the right and {names[1]} upward.{strayed} A line leads from a frame to its match"
-        f" where that was accepted and is wrong, farther than {RADIUS:g} m from the truth: {led}. Lines keep every bend"
-        f" of more than a quarter of a pixel; none crosses {SILENCE:g} s without a frame."
+        f" A line leads from a frame to its match where that was accepted and is wrong, farther than {RADIUS:g} m from"
+        f" the truth: {led}. Errors as colours: up to {small:g} m, up to {medium:g} m, and more."
     )
 
 
 _ERRORS = (
     "Position error in metres over time. Where the fused line leaves the band, the filter claimed more than it knew."
-    " Each pixel column keeps its first, lowest, highest and last value; what lies beyond is drawn on the edge."
 )
-
-
-REASONS: Mapping[Reason, str] = {
-    Reason.ACCEPTED: "the match was believed and corrected the filter",
-    Reason.RELOCALIZED: "what was seen since overruled the filter, which starts again there",
-    Reason.NO_CANDIDATE: "the search found no reference",
-    Reason.FAULTY_FRAME: "the image is frozen, empty, saturated or damaged",
-    Reason.REPEATED_STAMP: "the frame before it has the same stamp",
-    Reason.OLDER_STAMP: "the frame came later than a newer one",
-    Reason.LOOKS_DIFFERENT: "the similarity of the match is below the threshold",
-    Reason.OUT_OF_BOUNDS: "the match lies outside the bounds that were set",
-    Reason.FAR_FROM_APR: "the match lies too far from the position of the pose head",
-    Reason.FAR_FROM_BELIEF: "the match lies too far from where the filter believes to be",
-    Reason.JUMPS: "the match is farther from the last accepted one than the camera can have moved",
-    Reason.UNCONFIRMED: "it and the matches before it that agree do not suffice yet",
-    Reason.ISOLATED: "too few of the best matches lie near the first",
-    Reason.AMBIGUOUS: "a match elsewhere scores nearly as well",
-    Reason.OFF_MAP: "more likely than any place is that the camera has left the map",
+_STATED = "How far off the filter says it may be, in metres over time, and its status beneath."
+_KEPT = "Each pixel column keeps its first, lowest, highest and last value; what lies beyond is drawn on the edge."
+_STATUSES = {
+    Status.LOCALIZED: "localized",
+    Status.APR_ONLY: "pose-head-only",
+    Status.PREDICTING: "predicting",
+    Status.LOST: "lost",
 }
-"""Why it was decided so."""
-
-FACTS = (
-    "status",
-    "error",
-    "error of APR",
-    "error of the match",
-    "similarity",
-    "score",
-    "margin",
-    "support",
-    "leverage",
-    "confidence",
-    "innovation",
-    "time",
-    "stamp, ns",
-)
-"""What is told of a frame; an error is a distance to the truth."""
-
-
-@dataclass(frozen=True, slots=True)
-class FrameCard:
-    """The verdict with its reason in words, and the values of `FACTS`."""
-
-    verdict: str
-    facts: tuple[str, ...]
-
-
-def write_cards(sequence: ReportedSequence, rows: Sequence[int]) -> list[FrameCard]:
-    """What the page tells of each of these frames."""
-    wrong, told = sequence.misled.tolist(), list(_list_numbers(sequence))
-    return [
-        FrameCard(_describe_verdict(sequence.table.reasons[row], wrong[row]), _list_facts(sequence, row, told))
-        for row in rows
-    ]
-
-
-def _describe_verdict(reason: Reason, wrong: bool) -> str:
-    """The gates cannot know that an accepted match is wrong; the reader must."""
-    warning = ". WRONG: the match shows another place" if wrong else ""
-    return f"{reason.value}: {REASONS[reason]}{warning}"
-
-
-def _list_numbers(sequence: ReportedSequence) -> Iterator[tuple[Column, str]]:
-    """The columns of numbers with their formats."""
-    table = sequence.table
-    for track in (sequence.fused, sequence.apr, table.reference_positions):
-        yield sequence.errors(track), "{:.2f} m"
-    for column in (table.similarities, table.scores, table.margins, table.supports, table.leverages, table.confidences):
-        yield column, "{:.3f}"
-    yield table.innovations, "{:.2f} m"
-
-
-def _list_facts(sequence: ReportedSequence, row: int, columns: Sequence[tuple[Column, str]]) -> tuple[str, ...]:
-    numbers = (_format_number(float(of.values[row]), form) if of.known[row] else NOTHING for of, form in columns)
-    moment = (f"{sequence.seconds[row]:.2f} s", str(sequence.table.stamps[row]))
-    return (sequence.table.statuses[row].value, *numbers, *moment)
-
-
-def _format_number(value: float, form: str) -> str:
-    # A margin is infinite where there is no match elsewhere.
-    return form.format(value).replace("-", "\N{MINUS SIGN}").replace("inf", "∞")
+_TERMS = {
+    name: name for name in ("similarity", "score", "margin", "support", "leverage", "confidence", "innovation")
+} | {"stated uncertainty": "semi-axis", "error of the pose head": "apr"}
+"""The facts of a card that need a word of explanation, and where it stands."""

@@ -4,12 +4,12 @@ A page may come to be written where the images are not: then it says so and is a
 shown only if it has the stamp of the frame that the run was made from, since data sets are moved and recorded anew.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.images import Counts
 from tmapr.exceptions import InputError
@@ -27,6 +27,12 @@ THUMBNAIL = (128, 160)
 """The most rows and columns of one."""
 
 _SAMPLES = 8
+
+WORST = 6
+"""How many of the worst frames are shown, each of another stretch."""
+
+_APART = 10
+"""Frames between two of them, at least: neighbours show the same thing twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,8 @@ class Footage:
     matched: Mapping[int, int]
     queries: FramePictures
     matches: FramePictures
+    worst: tuple[int, ...] = ()
+    """The rows with the largest errors, the worst first; where nobody knows these, the least certain."""
 
     @property
     def samples(self) -> list[int]:
@@ -64,7 +72,8 @@ class Footage:
     @classmethod
     def of(cls, run: ReportedRun, sequence: ReportedSequence, frames: int) -> "Footage":
         """At most so many frames, and at most as many pictures of matches."""
-        rows = choose_rows(sequence.misled, frames)
+        worst = choose_worst(sequence)
+        rows = choose_rows(sequence.misled, frames, worst)
         judged, places = sequence.table.references, sequence.table.reference_positions.values
         matched = {
             row: run.memory.find(int(judged.values[row]), places[row]) for row in rows.tolist() if judged.known[row]
@@ -72,7 +81,7 @@ class Footage:
         queries = read_pictures(
             run.experiment, sequence.name, {row: int(sequence.table.stamps[row]) for row in rows.tolist()}
         )
-        return cls(rows, matched, queries, read_references(run, matched.values()))
+        return cls(rows, matched, queries, read_references(run, matched.values()), tuple(worst))
 
 
 class Album:
@@ -123,11 +132,35 @@ def read_references(run: ReportedRun, rows: Iterable[int], box: tuple[int, int] 
     return FramePictures(found, "; ".join(absent) or None)
 
 
-def choose_rows(wrong: Bool[np.ndarray, " n"], most: int) -> Int[np.ndarray, " shown"]:
-    """Rows to show: evenly spread over all, but wrong matches first, up to half of the room."""
-    special = _spread(np.flatnonzero(wrong), most // 2)
+def choose_rows(wrong: Bool[np.ndarray, " n"], most: int, asked: Sequence[int] = ()) -> Int[np.ndarray, " shown"]:
+    """Rows to show: those asked for, then evenly spread over all, but wrong matches first, up to half of the room."""
+    wanted = np.array(asked[:most], dtype=np.int64)
+    special = np.union1d(wanted, _spread(np.setdiff1d(np.flatnonzero(wrong), wanted), max(0, most // 2 - len(wanted))))
     others = np.setdiff1d(np.arange(len(wrong)), special)
     return np.sort(np.concatenate([special, _spread(others, most - len(special))]))
+
+
+def choose_worst(sequence: ReportedSequence) -> list[int]:
+    """The frames with the largest errors, one of each stretch; where nobody knows these, the least certain."""
+    errors = sequence.errors(sequence.fused)
+    return find_peaks(np.where(errors.known, errors.values, 0.0) if errors.known.any() else sequence.semi_axes, WORST)
+
+
+def find_peaks(values: Float[np.ndarray, " n"], most: int) -> list[int]:
+    """Rows of the largest values, one of each stretch, which ends where less than half of its largest is left.
+
+    Each is the largest of its neighbourhood too: the flank of a peak is no peak.
+    """
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(values, _APART), 2 * _APART + 1)
+    left, peaks = np.where(values >= around.max(axis=1), values, 0.0), list[int]()
+    while len(peaks) < most and left.any():
+        peak = int(left.argmax())
+        peaks.append(peak)
+        below = np.flatnonzero(values < values[peak] / 2)
+        # A stretch that reaches an end of the drive is bounded by it.
+        start, stop = max(below[below < peak], default=-1) + 1, min(below[below > peak], default=len(values))
+        left[max(0, min(start, peak - _APART)) : max(stop, peak + _APART + 1)] = 0.0
+    return peaks
 
 
 def share_frames(sequences: int) -> int:

@@ -1,4 +1,4 @@
-"""The page of a run, or of several: what was found, every sequence, the settings, how it came about."""
+"""The page of a run, or of several: what was found, the map, the numbers, the figures, how it came about."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,29 +12,33 @@ from tmapr.experiment import Experiment
 from tmapr.files import TABLE_BYTES, read_bytes
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.page.document import render_document
-from tmapr.reports.page.footage import Album, share_frames
+from tmapr.reports.page.findings import describe_findings
+from tmapr.reports.page.footage import Album, Footage, share_frames
+from tmapr.reports.page.glossary import WORDING, render_glossary
+from tmapr.reports.page.overview import render_overview
 from tmapr.reports.page.sequence import render_sequence
 from tmapr.reports.reported import ReportedRun, label_runs
-from tmapr.reports.tables.errors import describe_result, name_alignment, tabulate_runs, warn_of
+from tmapr.reports.tables.errors import name_alignment, warn_of
 from tmapr.reports.tables.stream import tabulate_forgetting, tabulate_stream
 from tmapr.reports.tables.table import Table, TableColumn
 
 
 def render_page(runs: Sequence[ReportedRun]) -> str:
-    """The report of one run, or of several with their comparison first."""
+    """The report of one run, or of several with all of them on one map first."""
     labels = label_runs(runs)
     album, frames = Album(), share_frames(sum(len(run.sequences) for run in runs))
     if len(runs) == 1:
         title = f"{labels[0]}: localization report"
-        body = element("h1", {}, escape(labels[0])) + _render_run(runs[0], album, frames, 2)
+        body = element("h1", {}, escape(labels[0])) + _render_run(runs[0], album, frames, 2, "1")
     else:
         title = f"{len(runs)} runs compared"
-        body = element("h1", {}, escape(title)) + element("div", {"class": "compared"}, tabulate_runs(runs).html())
-        body += _render_contents(labels)
+        body = element("h1", {}, escape(title)) + render_overview(runs, labels)
         for number, (name, run) in enumerate(zip(labels, runs, strict=True), start=1):
-            body += element("h2", {"id": f"run-{number}"}, escape(name)) + _render_run(run, album, frames, 3)
+            body += element("h2", {"id": f"run-{number}"}, escape(name))
+            body += _render_run(run, album, frames, 3, str(number))
     marks = "".join(map(_render_mark, runs))
-    return render_document(title, body, script="explorer.js", pictures=album.uris, marks=marks)
+    whole = body + render_glossary(body)
+    return render_document(title, whole, script="explorer.js", pictures=album.uris, marks=marks)
 
 
 def is_shown(page: Path, errors: Errors) -> bool:
@@ -54,26 +58,26 @@ def _name_errors(errors: Errors) -> str:
     return f"{errors.evaluated_sha256} {errors.alignment}"
 
 
-def _render_contents(labels: Sequence[str]) -> str:
-    links = (element("a", {"href": f"#run-{number}"}, escape(name)) for number, name in enumerate(labels, start=1))
-    return element("p", {"class": "note"}, "Each run: ", " · ".join(links))
-
-
-def _render_run(run: ReportedRun, album: Album, frames: int, level: int) -> str:
-    """Headline, every sequence, settings, provenance; `level` is that of the first headings inside."""
-    results = (describe_result(name, entry) for name, entry in run.errors.test.items())
-    parts = [element("p", {"class": "result"}, escape(words)) for words in results]
+def _render_run(run: ReportedRun, album: Album, frames: int, level: int, name: str) -> str:
+    """What was found, every sequence, then how it came about; `level` is that of the first headings inside."""
+    parts = [element("p", {"class": "result"}, escape(describe_findings(sequence))) for sequence in run.sequences]
     parts += [element("p", {"class": "warning", "role": "note"}, escape(words)) for words in warn_of(run.errors)]
-    parts.append(_render_list(_list_facts(run)))
-    shown = [table.html() for table in (tabulate_stream(run.errors), tabulate_forgetting(run.errors.stream)) if table]
+    for number, sequence in enumerate(run.sequences, start=1):
+        footage = Footage.of(run, sequence, frames)
+        parts.append(render_sequence(run, sequence, album, footage, level, f"explorer-{name}-{number}"))
+    tables = (tabulate_stream(run.errors), tabulate_forgetting(run.errors.stream))
+    shown = [table.html(WORDING) for table in tables if table and table.rows]
     parts += [element(f"h{level}", {}, "Stream"), *shown] if shown else []
-    parts += [render_sequence(run, sequence, album, frames, level) for sequence in run.sequences]
-    parts += [element(f"h{level}", {}, "Settings that differ from the defaults")]
-    parts.append(element("div", {"class": "settings"}, tabulate_changes(run.experiment).html()))
-    toml = element("pre", {}, escape(dump_toml(run.experiment)))
-    parts.append(element("details", {}, element("summary", {}, "Every setting"), toml))
-    parts += [element(f"h{level}", {}, "Provenance"), _render_list(_list_provenance(run))]
+    parts += [element(f"h{level}", {}, "How this run came about"), _render_list(_list_facts(run))]
+    changes = element("div", {"class": "settings"}, tabulate_changes(run.experiment).html())
+    parts.append(_fold("Settings that differ from the defaults", changes))
+    parts.append(_fold("Every setting", element("pre", {}, escape(dump_toml(run.experiment)))))
+    parts.append(_fold("Provenance", _render_list(_list_provenance(run))))
     return element("section", {}, *parts)
+
+
+def _fold(title: str, inside: str) -> str:
+    return element("details", {}, element("summary", {}, title), inside)
 
 
 def _list_facts(run: ReportedRun) -> dict[str, str]:

@@ -3,16 +3,18 @@
 // already; nothing here computes a result.
 const pictures = JSON.parse(document.getElementById("pictures").textContent);
 
-// Pointing, and tapping where there is nothing to point with; a click also hands the arrow keys to the slider.
+// Pointing, and tapping where there is nothing to point with; a click also hands the arrow keys to the slider. Where
+// the drawing has a window that can be zoomed, places are those inside it.
 function point(plot, slider, to) {
   const svg = plot.querySelector("svg");
-  const follow = (event) => {
-    const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    to([place.x, place.y]);
+  const drawn = svg.querySelector(".window > g") ?? svg;
+  const follow = (event, clicked) => {
+    const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(drawn.getScreenCTM().inverse());
+    to([place.x, place.y], clicked);
   };
-  svg.addEventListener("pointermove", follow);
+  svg.addEventListener("pointermove", (event) => follow(event, false));
   svg.addEventListener("click", (event) => {
-    follow(event);
+    follow(event, true);
     slider.focus({ preventScroll: true });
   });
 }
@@ -50,6 +52,14 @@ function spot(at) {
 
 function line(from, to) {
   return from === null || to === null ? "" : `M${from}L${to}`;
+}
+
+// An ellipse by its semi-axes and the turn of the first in degrees.
+function ring([x, y], [long, short, turn]) {
+  const angle = (turn * Math.PI) / 180;
+  const [dx, dy] = [long * Math.cos(angle), long * Math.sin(angle)];
+  const half = `A${long} ${short} ${turn} 1 0`;
+  return `M${x - dx} ${y - dy}${half} ${x + dx} ${y + dy}${half} ${x - dx} ${y - dy}z`;
 }
 
 // Draws the marks, and brings them into sight where the drawing is wider than the screen.

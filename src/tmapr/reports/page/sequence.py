@@ -1,29 +1,37 @@
-"""One test sequence on the page: its numbers, its explorer, and the paper's figures of it.
+"""One test sequence on the page: its explorer, its worst frames, its numbers, and its figures.
 
-Those are the jumpy input and the track, verdicts, curves, the similarity matrix, the gallery and feature responses.
+What needs the truth is shown where it is known, and not missed where it is not.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
 
 from tmapr.artifacts.trajectory import Column
+from tmapr.evaluation.decisions import Mapped
 from tmapr.evaluation.errors import find_jumps
 from tmapr.evaluation.loops import RADIUS
 from tmapr.exceptions import InputError
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.drawing.pictures import PagePicture
+from tmapr.reports.drawing.svg import layer_keys
+from tmapr.reports.figures.confidence import draw_confidence
 from tmapr.reports.figures.gallery import render_gallery
 from tmapr.reports.figures.jumps import SteppedPath, draw_jumps
 from tmapr.reports.figures.precision_recall import draw_precision_recall
+from tmapr.reports.figures.reliability import draw_reliability
 from tmapr.reports.figures.responses import encode_tokens, render_responses
+from tmapr.reports.figures.route_error import ROUTE_KEYS, draw_route_errors
 from tmapr.reports.figures.similarity_matrix import draw_similarity_matrix
 from tmapr.reports.figures.verdicts import draw_reasons, draw_similarities
-from tmapr.reports.page.explorer import render_explorer
+from tmapr.reports.page.explorer import name_axes, render_explorer
 from tmapr.reports.page.figure import render_figure
-from tmapr.reports.page.footage import Album, FramePictures, read_pictures, read_references
+from tmapr.reports.page.footage import Album, Footage, FramePictures, read_pictures, read_references
+from tmapr.reports.page.glossary import WORDING
 from tmapr.reports.page.matching import Matching
+from tmapr.reports.page.worst import render_worst
 from tmapr.reports.reported import ReportedRun, ReportedSequence, TimedPath
 from tmapr.reports.tables.errors import (
     describe_decisions,
@@ -38,25 +46,29 @@ from tmapr.reports.tables.errors import (
 _BOX = (256, 320)
 _RESPONSES = 2
 
-CaptionedDrawings = Iterator[tuple[str | None, str]]
-"""Drawings, or None where there is nothing to draw, and their captions."""
+
+@dataclass(frozen=True, slots=True)
+class SmallFigure:
+    """A drawing of half the page's width, or None where there is nothing to draw, under its heading."""
+
+    heading: str
+    drawn: str | None
+    caption: str
 
 
-def render_sequence(run: ReportedRun, sequence: ReportedSequence, album: Album, frames: int, level: int) -> str:
-    """Tables and figures under a heading of the given level; pictures of at most so many frames join the album."""
-    heading = element(f"h{level}", {}, escape(sequence.name))
-    count = element("p", {"class": "note"}, escape(f"{len(sequence.table.stamps)} frames, {sequence.protocol}"))
+def render_sequence(
+    run: ReportedRun, sequence: ReportedSequence, album: Album, footage: Footage, level: int, name: str
+) -> str:
+    """All of a sequence under a heading of the given level; `name` is what its explorer is linked to by."""
+    inner = f"h{level + 1}"
+    count = element("small", {}, escape(f"{len(sequence.table.stamps)} frames, {sequence.protocol}"))
+    parts = [element(f"h{level}", {}, escape(sequence.name), " ", count)]
+    parts.append(render_explorer(run, sequence, album, footage, level + 1, name))
+    worst = "The worst frames" if sequence.truth.known.any() else "The least certain frames"
+    parts += [element(inner, {}, worst), render_worst(sequence, footage, name)]
     tables = _render_tables(sequence)
-    match = Matching(run, sequence)
-    figures = [
-        *caption_jumps(run, sequence),
-        (draw_reasons(sequence.name, sequence.reasons), _REASONS),
-        (draw_similarities(sequence), _SIMILARITIES),
-        *(caption_matches(match) if match.judged else ()),
-    ]
-    drawn = [render_figure(drawing, caption) for drawing, caption in figures if drawing is not None]
-    looks = render_matches(match) if match.judged else ""
-    parts = (heading, count, tables, render_explorer(run, sequence, album, frames), *drawn, looks)
+    parts += [element(inner, {}, "The numbers"), tables] if tables else []
+    parts += [_render_route(sequence, footage, inner), *_render_figures(run, sequence, inner)]
     return element("section", {}, *parts)
 
 
@@ -65,29 +77,78 @@ def _render_tables(sequence: ReportedSequence) -> str:
     found = sequence.figures
     if found is None:
         return ""
-    tables = (table({sequence.name: found}).without("sequence", "frames").html() for table in _SHOWN)
     told = (describe_decisions(sequence.name, found.decisions), describe_detour(sequence.name, found.off_map))
-    lines = (element("p", {}, escape(line)) for line in told if line)
-    return "".join([*tables, element("p", {"class": "note"}, escape(_TABLES)), *lines])
+    lines = (element("p", {}, escape(_begin_sentence(line, sequence.name))) for line in told if line)
+    tables = (
+        table({sequence.name: found}).without("sequence", "frames").known().html(WORDING, caption)
+        for caption, table in _TABLES.items()
+    )
+    return "".join([*lines, element("div", {"class": "tables"}, *tables)])
 
 
-def caption_jumps(run: ReportedRun, sequence: ReportedSequence) -> CaptionedDrawings:
+def _begin_sentence(line: str, name: str) -> str:
+    """A line of the terminal, which begins with the sequence's name, as a sentence under its heading."""
+    said = line.removeprefix(f"{name}: ")
+    return f"{said[:1].upper()}{said[1:]}."
+
+
+def _render_route(sequence: ReportedSequence, footage: Footage, inner: str) -> str:
+    drawn = draw_route_errors(sequence, footage.samples)
+    heading = element(inner, {}, "Error along the route")
+    return render_figure(drawn, _ROUTE, "way", layer_keys(ROUTE_KEYS), heading) if drawn else ""
+
+
+def _render_figures(run: ReportedRun, sequence: ReportedSequence, inner: str) -> Iterator[str]:
+    """The small figures side by side, then pictures of matches."""
+    match = Matching(run, sequence)
+    figures = [
+        *list_trust(sequence),
+        SmallFigure("Verdicts", draw_reasons(sequence.name, sequence.reasons), _REASONS),
+        SmallFigure("Similarity of right and wrong matches", draw_similarities(sequence), _SIMILARITIES),
+        *list_matches(match),
+        *list_jumps(run, sequence),
+    ]
+    drawn = (
+        render_figure(figure.drawn, figure.caption, "small", heading=element(inner, {}, escape(figure.heading)))
+        for figure in figures
+        if figure.drawn is not None
+    )
+    yield element("div", {"class": "figures"}, *drawn)
+    if match.judged:
+        yield element(inner, {}, "Matches that only one of two gets right")
+        yield render_matches(match)
+
+
+def list_trust(sequence: ReportedSequence) -> Iterator[SmallFigure]:
+    """What the stated uncertainty is worth."""
+    memory = sequence.trial.memory
+    tolerance = Mapped(memory.positions[memory.order]).tolerance
+    yield SmallFigure("Confidence against error", draw_confidence(sequence), _CONFIDENCE)
+    told = _RELIABILITY.format(tolerance=tolerance)
+    yield SmallFigure("Is a stated probability right?", draw_reliability(sequence), told)
+
+
+def list_jumps(run: ReportedRun, sequence: ReportedSequence) -> Iterator[SmallFigure]:
     """Fig. 1: what went into the filter against what came out."""
-    names = ("x", "y") if run.errors.frame.kind == "local" else ("east", "north")
-    inputs = {"pose head": sequence.apr, "first candidate": sequence.table.first.positions}
+    inputs = {"pose head": sequence.apr, "best match": sequence.table.first.positions}
     name, given = next(((name, track) for name, track in inputs.items() if track.known.any()), ("", None))
     if given is None or not sequence.truth.known.any():
         return
     fused = _step_path(sequence, "fused", sequence.fused)
     truth = _take_path(sequence, sequence.truth)
-    yield draw_jumps(sequence.name, _step_path(sequence, name, given), fused, truth=truth, names=names), _JUMPS
+    drawn = draw_jumps(sequence.name, _step_path(sequence, name, given), fused, truth=truth, names=name_axes(run))
+    yield SmallFigure("Jumps before and after the filter", drawn, _JUMPS)
 
 
-def caption_matches(match: Matching) -> CaptionedDrawings:
-    """Precision over recall, and every similarity."""
+def list_matches(match: Matching) -> Iterator[SmallFigure]:
+    """Precision over recall where it can be judged, and every similarity."""
     name = match.sequence.name
-    yield draw_precision_recall(name, match.curves(), match.sequence.trial.threshold), _CURVES
-    yield draw_similarity_matrix(name, match.similarities, matches=match.matches, nearest=match.nearest), _MATRIX
+    if match.judged:
+        drawn = draw_precision_recall(name, match.curves(), match.sequence.trial.threshold)
+        yield SmallFigure("Finding places without erring", drawn, _CURVES)
+    if len(match.rows):
+        matrix = draw_similarity_matrix(name, match.similarities, matches=match.matches, nearest=match.nearest)
+        yield SmallFigure("Every frame against every reference", matrix, _MATRIX)
 
 
 def render_matches(match: Matching) -> str:
@@ -157,17 +218,28 @@ def _take_path(sequence: ReportedSequence, column: Column) -> TimedPath:
     return TimedPath(sequence.seconds[column.known], column.values[column.known])
 
 
-_SHOWN = (tabulate_tracks, tabulate_decisions, tabulate_rankings, tabulate_honesty, tabulate_poses)
-_TABLES = (
-    "Retrieval is the best candidate of every frame that has one, before the gates. A candidate is right within"
-    f" {RADIUS:g} m of the truth; d-recall counts only frames whose best candidate is right. R@N is the share of frames"
-    " with a right reference among the first N, of those that can have one; P=1 means without a single wrong match. An"
-    " honest filter has a NEES and a NIS of 2 and .95 of the frames in its 95 % ellipse. The time is that of a step"
-    " after perception."
+_TABLES = {
+    "Position errors": tabulate_tracks,
+    "Matches at the threshold": tabulate_decisions,
+    "Matches at any threshold": tabulate_rankings,
+    "Is the stated uncertainty honest, and how fast is it?": tabulate_honesty,
+    "Position errors of the fused track as evo takes them, in metres": tabulate_poses,
+}
+_ROUTE = (
+    "Position error of the fused track over the metres driven. The numbers are those of frames on the map; shaded is"
+    f" what lies farther than {RADIUS:g} m from any reference."
+)
+_CONFIDENCE = (
+    "Each dot is a frame. Above the line the error was larger than the filter stated; an honest filter has one in"
+    " twenty there."
+)
+_RELIABILITY = (
+    "Of all frames whose place was given a probability, the share that was there, within {tolerance:.0f} m. Successive"
+    " frames look alike, so the intervals are rather too short."
 )
 _REASONS = "What was decided on each frame."
 _SIMILARITIES = (
-    f"Similarity of the first candidate: right ones (within {RADIUS:g} m of the truth) upward, wrong ones downward. A"
+    f"Similarity of the best match: right ones (within {RADIUS:g} m of the truth) upward, wrong ones downward. A"
     " good threshold has the wrong ones on its left and the right ones on its right."
 )
 _JUMPS = (
@@ -178,4 +250,4 @@ _CURVES = (
     f"Precision over recall as the threshold falls; right is within {RADIUS:g} m, and recall counts the frames that"
     " show a mapped place. The point is the threshold in use."
 )
-_MATRIX = "Similarity of every query to every reference. A drive that follows the map runs along the bright diagonal."
+_MATRIX = "Similarity of every frame to every reference. A drive that follows the map runs along the bright diagonal."

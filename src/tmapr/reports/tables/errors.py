@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.decisions import Decisions
 from tmapr.artifacts.documents.runs import Detours, Errors, ErrorSummary, Interval95, SequenceErrors
-from tmapr.reports.reported import ReportedRun, label_runs
+from tmapr.reports.reported import ReportedRun, ReportedSequence, label_runs
 from tmapr.reports.tables.stream import PROTOCOL, warn_of_streams
 from tmapr.reports.tables.table import Table, TableCell, TableColumn
 from tmapr.types import Status
@@ -132,24 +132,10 @@ def tabulate_runs(runs: Sequence[ReportedRun]) -> Table:
     rows = [
         _tabulate_run(label, run, name, entry)
         for label, run in zip(labels, runs, strict=True)
-        for name, entry in run.errors.test.items()
+        for name, entry in _list_entries(run).items()
     ]
     notes = [f"{label}: {describe_data(run)}" for label, run in zip(labels, runs, strict=True)]
     return Table(columns, tuple(rows), (*notes, *_list_all_warnings(runs)))
-
-
-def describe_result(name: str, entry: SequenceErrors) -> str:
-    """The result of a sequence in plain words; one that was streamed is not told without saying so."""
-    where = name if entry.protocol == "test" else f"{name} ({entry.protocol_name})"
-    apr, retrieval, fused = map(_format_metres, list_tracks(entry).values())
-    alone = [
-        f"pose regression alone {apr}" if apr else "no pose regression",
-        f"first retrieved candidate alone {retrieval}" if retrieval else "no candidate was retrieved",
-    ]
-    return (
-        f"Fused position error on {where}: RMSE {fused} ({', '.join(alone)});"
-        f" localized on {_SHARE.format(_measure_localized_share(entry))} % of frames."
-    )
 
 
 def describe_detour(name: str, away: Detours | None) -> str | None:
@@ -236,12 +222,25 @@ def _list_all_warnings(runs: Sequence[ReportedRun]) -> list[str]:
     return list(dict.fromkeys(line for run in runs for line in warn_of(run.errors)))
 
 
-def _tabulate_run(label: str, run: ReportedRun, name: str, entry: SequenceErrors) -> tuple[TableCell, ...]:
+def _list_entries(run: ReportedRun) -> dict[str, SequenceErrors | ReportedSequence]:
+    """The sequences by name; one whose true positions nobody knows has no errors, and is itself."""
+    return {sequence.name: run.errors.test.get(sequence.name, sequence) for sequence in run.sequences}
+
+
+def _tabulate_run(
+    label: str, run: ReportedRun, name: str, entry: SequenceErrors | ReportedSequence
+) -> tuple[TableCell, ...]:
+    alignment, settings = name_alignment(run.errors.alignment), run.errors.settings_sha256[:12]
+    if isinstance(entry, ReportedSequence):
+        timings, frames = run.provenance.sequences[name], len(entry.table.stamps)
+        said = (label, name, entry.protocol, alignment, timings.labels or run.errors.labels, frames)
+        share = 100.0 * float(entry.trial.localized.mean())
+        return (*said, *(None,) * 5, share, *(None,) * 4, timings.step_ms.p95, settings)
     return (
         label,
         name,
         entry.protocol_name,
-        name_alignment(run.errors.alignment),
+        alignment,
         entry.labels or run.errors.labels,
         entry.frames,
         *(summary.rmse if summary else None for summary in list_tracks(entry).values()),
@@ -251,12 +250,8 @@ def _tabulate_run(label: str, run: ReportedRun, name: str, entry: SequenceErrors
         *list_cells(entry.loops, _SCORE_KEYS[:3]),
         entry.nees.coverage95,
         entry.step_ms.p95,
-        run.errors.settings_sha256[:12],
+        settings,
     )
-
-
-def _format_metres(summary: ErrorSummary | None) -> str | None:
-    return f"{TableColumn('rmse', '', 2).format(summary.rmse)} m" if summary else None
 
 
 def _measure_localized_share(entry: SequenceErrors) -> float:

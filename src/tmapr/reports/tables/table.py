@@ -7,8 +7,8 @@ dash. Every value that comes from a file is escaped for the format that it goes 
 import html
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tmapr.reports.drawing.markup import element, escape, replace_unprintable
 
@@ -23,6 +23,37 @@ _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~])")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Words for a page instead of letters, and what they mean; `key` where the meaning is listed under another one."""
+
+    words: str
+    meaning: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a page words a table: terms by the keys of columns, and words by those that cells and notes begin with."""
+
+    columns: Mapping[str, Term] = field(default_factory=dict)
+    openings: Mapping[str, str] = field(default_factory=dict)
+
+    def title(self, column: "TableColumn") -> str:
+        """Markup of what stands above a column; one of a group keeps the group's name."""
+        group, _, key = column.key.rpartition(" ")
+        term = self.columns.get(key)
+        if term is None:
+            return escape(column.title)
+        headed = f"{group}: {term.words}" if group and column.title.startswith(f"{group}: ") else None
+        return link_term(key, term, headed)
+
+    def spell(self, text: str) -> str:
+        """A cell or a note with its first letters spelled out."""
+        opening = next((opening for opening in self.openings if text.startswith(opening)), None)
+        return text if opening is None else self.openings[opening] + text.removeprefix(opening)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +102,13 @@ class Table:
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         return Table(tuple(self.columns[place] for place in kept), rows, self.notes)
 
+    def known(self) -> "Table":
+        """The same table less rows and columns of numbers of which nothing is known."""
+        numbers = [place for place, column in enumerate(self.columns) if column.decimals is not None]
+        rows = tuple(row for row in self.rows if any(row[place] is not None for place in numbers))
+        empty = {self.columns[place].key for place in numbers if all(row[place] is None for row in rows)}
+        return Table(self.columns, rows, self.notes).without(*empty)
+
     def text(self) -> str:
         """Aligned columns for a terminal."""
         lines = [tuple(map(_join_lines, line)) for line in (self.titles, *self.cells)]
@@ -106,22 +144,33 @@ class Table:
         rows = [dict(zip(keys, row, strict=True)) for row in self.rows]
         return json.dumps({"rows": rows, "notes": self.notes}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def html(self) -> str:
+    def html(self, wording: Wording | None = None, caption: str = "") -> str:
         """A table whose rows are headed by their first cell, its notes as paragraphs beneath."""
+        worded = wording or Wording()
         kinds = ["words" if column.decimals is None else "number" for column in self.columns]
-        head = [_th(title, kind, "col") for title, kind in zip(self.titles, kinds, strict=True)]
-        body = [
-            element(
-                "tr",
-                {},
-                _th(line[0], kinds[0], "row"),
-                *(element("td", {"class": kind}, escape(cell)) for cell, kind in zip(line[1:], kinds[1:], strict=True)),
-            )
-            for line in self.cells
-        ]
+        head = [_th(worded.title(column), kind, "col") for column, kind in zip(self.columns, kinds, strict=True)]
+        body = [self._row(line, kinds, worded) for line in self.cells]
         rows = element("thead", {}, element("tr", {}, *head)) + element("tbody", {}, *body)
-        notes = "".join(element("p", {"class": "note"}, escape(note)) for note in self.notes)
-        return element("div", {"class": "table"}, element("table", {}, rows)) + notes
+        # Beside the box and not in the table: it stays where the table scrolls.
+        named = element("p", {"class": "caption"}, escape(caption)) if caption else ""
+        notes = "".join(element("p", {"class": "note"}, escape(worded.spell(note))) for note in self.notes)
+        # What scrolls must be reached by keys, too.
+        box = {"class": "table", "tabindex": "0", "role": "group", "aria-label": caption or "table"}
+        return named + element("div", box, element("table", {}, rows)) + notes
+
+    def _row(self, line: Sequence[str], kinds: Sequence[str], wording: Wording) -> str:
+        # Numbers are never spelled out, and neither are names: only the fixed words of a column of words.
+        told = [
+            escape(wording.spell(cell) if column.key in wording.columns and kind == "words" else cell)
+            for cell, column, kind in zip(line, self.columns, kinds, strict=True)
+        ]
+        cells = (element("td", {"class": kind}, cell) for cell, kind in zip(told[1:], kinds[1:], strict=True))
+        return element("tr", {}, _th(told[0], kinds[0], "row"), *cells)
+
+
+def link_term(key: str, term: Term, words: str | None = None) -> str:
+    """A term as a link to its meaning in the page's list."""
+    return element("a", {"class": "term", "href": f"#term-{term.key or key}"}, escape(words or term.words))
 
 
 def head_group(name: str, columns: Sequence[TableColumn]) -> list[TableColumn]:
@@ -131,7 +180,7 @@ def head_group(name: str, columns: Sequence[TableColumn]) -> list[TableColumn]:
 
 
 def _th(title: str, kind: str, scope: str) -> str:
-    return element("th", {"class": kind, "scope": scope}, escape(title))
+    return element("th", {"class": kind, "scope": scope}, title)
 
 
 def _join_lines(text: str) -> str:
