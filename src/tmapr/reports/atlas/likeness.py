@@ -64,10 +64,10 @@ class _Stretches:
 
     slots: Int[np.ndarray, " stations"]
     descriptors: Float32[np.ndarray, "slots dim"]
-    positions: Float[np.ndarray, "slots 2"]
+    positions: Float32[np.ndarray, "slots 2"]
     before: Int[np.ndarray, " slots"]
     after: Int[np.ndarray, " slots"]
-    scale: Float[np.ndarray, " slots"]
+    scale: Float32[np.ndarray, " slots"]
     """Of each station N − b; of a pair it is the mean of two."""
     reach: int
     apart: float
@@ -85,20 +85,18 @@ def compare_stations(memory: Memory, stations: Stations, watch: Watch = iter) ->
     # Neighbours that are no more alike than other places by their spread: nothing there can be told apart.
     scale = np.maximum(neighbours - background, spread)
     stretches = _pad(descriptors, stations, scale)
-    found = [
-        _compare_block(stretches, block, background)
-        for block in watch(np.split(stretches.slots, range(_BLOCK, len(stations), _BLOCK)))
-    ]
+    best = _Best.nothing(len(stretches.descriptors))
+    blocks = np.split(stretches.slots, range(_BLOCK, len(stations), _BLOCK))
+    pairs = _join_pairs([_compare_block(stretches, block, background, best) for block in watch(blocks)])
     numbers = np.zeros(len(stretches.descriptors), dtype=np.int64)
     numbers[stretches.slots] = np.arange(len(stations))
-    best, value, similarity = (np.concatenate(parts) for parts in zip(*(each[0] for each in found), strict=True))
-    pairs = _join_pairs([each[1] for each in found])
+    value, similarity = best.likeness[stretches.slots], best.similarity[stretches.slots]
     known = np.isfinite(value)
     return Likeness(
         known=known,
-        partner=numbers[best],
-        value=np.where(known, value, 0.0),
-        similarity=np.where(known, similarity, 0.0),
+        partner=numbers[best.partner[stretches.slots]],
+        value=np.where(known, value, 0.0).astype(float),
+        similarity=np.where(known, similarity, 0.0).astype(float),
         neighbours=neighbours,
         background=background,
         pairs=Pairs(numbers[pairs.first], numbers[pairs.second], pairs.forth, pairs.likeness, pairs.similarity),
@@ -147,66 +145,93 @@ def _pad(
     return _Stretches(
         slots=slots,
         descriptors=spread(descriptors, 0),
-        positions=spread(stations.positions, np.inf),
-        before=spread(stations.count_before(), -1),
-        after=spread(stations.count_after(), -1),
-        scale=spread(scale, 1),
+        # From their middle: float32 then has centimetres on any map.
+        positions=spread((stations.positions - stations.positions.mean(axis=0)).astype(np.float32), np.inf),
+        before=spread(stations.count_before().astype(np.int16), -1),
+        after=spread(stations.count_after().astype(np.int16), -1),
+        scale=spread(scale.astype(np.float32), 1),
         reach=reach,
         apart=_APART * stations.tolerance,
     )
 
 
-_Best = tuple[Int[np.ndarray, " block"], Float[np.ndarray, " block"], Float[np.ndarray, " block"]]
+@dataclass(slots=True)
+class _Best:
+    """The best look-alike of every slot so far."""
+
+    likeness: Float32[np.ndarray, " slots"]
+    similarity: Float32[np.ndarray, " slots"]
+    partner: Int[np.ndarray, " slots"]
+
+    @classmethod
+    def nothing(cls, slots: int) -> "_Best":
+        zeros = np.zeros(slots, dtype=np.float32)
+        return cls(np.full(slots, -np.inf, dtype=np.float32), zeros, np.zeros(slots, dtype=np.int64))
+
+    def learn(
+        self,
+        slots: Int[np.ndarray, " n"],
+        partner: Int[np.ndarray, " n"],
+        likeness: Float32[np.ndarray, " n"],
+        similarity: Float32[np.ndarray, " n"],
+    ) -> None:
+        """Keep for each slot the better of what is known and what is told."""
+        better = likeness > self.likeness[slots]
+        at = slots[better]
+        self.partner[at], self.likeness[at], self.similarity[at] = partner[better], likeness[better], similarity[better]
 
 
-def _compare_block(stretches: _Stretches, block: Int[np.ndarray, " block"], background: float) -> tuple[_Best, Pairs]:
-    """The best look-alike of each slot of a block, and its pairs with later slots."""
+def _compare_block(
+    stretches: _Stretches, block: Int[np.ndarray, " block"], background: float, best: _Best
+) -> Pairs:
+    """Compare a block of slots with itself and all later ones: likeness is the same from either side."""
     reach, first, last = stretches.reach, int(block[0]), int(block[-1])
-    around = slice(first - reach, last + reach + 1)
-    cosines = stretches.descriptors[around] @ stretches.descriptors.T
-    near = _measure_squares(stretches.positions[around], stretches.positions) <= stretches.apart**2
+    around, onward = slice(first - reach, last + reach + 1), slice(first - reach, None)
+    cosines = stretches.descriptors[around] @ stretches.descriptors[onward].T
+    near = _measure_squares(stretches.positions[around], stretches.positions[onward]) <= stretches.apart**2
     cosines[near] = _NEAR
-    rows = block - first
-    forth, back = (
-        _average(cosines, stretches, slice(first, last + 1), direction=direction)[rows] for direction in (1, -1)
-    )
-    same = forth >= back
-    similarity = np.where(same, forth, back).astype(float)
-    scale = (stretches.scale[block][:, None] + stretches.scale) / 2
-    likeness = np.where(similarity > _NEAR / 1e3, (similarity - background) / scale, -np.inf)
-    best = likeness.argmax(axis=1)
-    at = np.arange(len(block))
-    return (best, likeness[at, best], similarity[at, best]), _list_pairs(block, likeness, similarity, same)
+    forth, back = (_average(cosines, stretches, first, last, direction=direction) for direction in (1, -1))
+    rows, columns = block - first, np.arange(first, len(stretches.descriptors))
+    same = (forth >= back)[rows]
+    similarity = np.maximum(forth, back, out=forth)[rows]
+    scale = (stretches.scale[block][:, None] + stretches.scale[columns]) / 2
+    likeness = np.where(similarity >= -1.0, (similarity - np.float32(background)) / scale, -np.inf).astype(np.float32)
+    at, across = likeness.argmax(axis=1), likeness.argmax(axis=0)
+    row, column = np.arange(len(block)), np.arange(len(columns))
+    best.learn(block, columns[at], likeness[row, at], similarity[row, at])
+    best.learn(columns, block[across], likeness[across, column], similarity[across, column])
+    return _list_pairs(block, likeness, similarity, same)
 
 
 def _average(
-    cosines: Float32[np.ndarray, "around slots"], stretches: _Stretches, block: slice, *, direction: int
-) -> Float32[np.ndarray, "block slots"]:
+    cosines: Float32[np.ndarray, "around onward"], stretches: _Stretches, first: int, last: int, *, direction: int
+) -> Float32[np.ndarray, "block later"]:
     """Mean cosine of stretches around two slots; much below −1 where they touch or are too short to be compared."""
-    reach, size = stretches.reach, cosines.shape[1]
-    height = block.stop - block.start
-    total = np.zeros((height, size), dtype=np.float32)
+    reach, height = stretches.reach, last + 1 - first
+    width = cosines.shape[1] - reach
+    total = np.zeros((height, width), dtype=np.float32)
+    inner = total[:, : width - reach]
     for shift in range(-reach, reach + 1):
-        other = shift * direction
-        total[:, reach : size - reach] += cosines[
-            reach + shift : reach + shift + height, reach + other : size - reach + other
-        ]
-    ahead, behind = (stretches.after, stretches.before)[::direction]
-    count = 1 + (
-        np.minimum.outer(stretches.after[block], ahead) + np.minimum.outer(stretches.before[block], behind)
-    ).astype(np.float32)
-    total /= np.maximum(count, 1)
-    total[count <= reach] = _NEAR
+        start = reach + shift * direction
+        inner += cosines[reach + shift : reach + shift + height, start : start + width - reach]
+    sides = (stretches.after, stretches.before)
+    ahead, behind = (side[first:] for side in sides[::direction])
+    count = np.minimum.outer(sides[0][first : last + 1], ahead) + np.minimum.outer(sides[1][first : last + 1], behind)
+    total /= np.maximum(count + 1, 1).astype(np.float32)
+    total[count < reach] = _NEAR
     return total
 
 
 def _list_pairs(
     block: Int[np.ndarray, " block"],
-    likeness: Float[np.ndarray, "block slots"],
-    similarity: Float[np.ndarray, "block slots"],
-    same: Bool[np.ndarray, "block slots"],
+    likeness: Float32[np.ndarray, "block later"],
+    similarity: Float32[np.ndarray, "block later"],
+    same: Bool[np.ndarray, "block later"],
 ) -> Pairs:
-    """The few best of each row that look alike and are no less alike than their neighbours in the row."""
+    """The few best of each row that look alike and are no less alike than their neighbours in the row.
+
+    Columns begin with the first slot of the block.
+    """
     inner = likeness[:, 1:-1]
     peaks = (inner >= ALIKE) & (inner >= likeness[:, :-2]) & (inner >= likeness[:, 2:])
     rows, columns = np.nonzero(peaks)
@@ -214,11 +239,10 @@ def _list_pairs(
     order = np.lexsort((-likeness[rows, columns], rows))
     rows, columns = rows[order], columns[order]
     rank = np.arange(len(rows)) - np.searchsorted(rows, rows, "left")
-    kept = (rank < _MOST) & (columns > block[rows])
+    kept = (rank < _MOST) & (columns + block[0] > block[rows])
     rows, columns = rows[kept], columns[kept]
-    return Pairs(
-        block[rows], columns, same[rows, columns], likeness[rows, columns], similarity[rows, columns]
-    )
+    values = (values[rows, columns] for values in (same, likeness, similarity))
+    return Pairs(block[rows], columns + block[0], *values)
 
 
 def _join_pairs(parts: list[Pairs]) -> Pairs:

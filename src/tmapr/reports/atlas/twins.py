@@ -11,16 +11,18 @@ from tmapr.reports.atlas.stations import Stations
 Span = tuple[int, int]
 """The first and the last station of a stretch."""
 
+Pair = tuple[int, int, bool]
+"""Two stations, and whether both are driven in one direction."""
+
 _SLIPS = (0, 1, -1)
 """Stations by which one stretch may run ahead of the other in a step: no two drives keep the same steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """Two stretches, the earlier one first; `forth`: both driven in one direction."""
+    """Two stretches, as stations of the earlier one and their look-alikes; `forth`: both driven in one direction."""
 
-    first: Span
-    second: Span
+    pairs: tuple[tuple[int, int], ...]
     forth: bool
     metres: float
     likeness: float
@@ -33,11 +35,20 @@ class Twin:
         """By which the worst comes first."""
         return self.metres * self.likeness
 
-    def locate_partner(self, share: float) -> tuple[int, int]:
+    @property
+    def first(self) -> Span:
+        """The stretch that was driven earlier."""
+        return self.pairs[0][0], self.pairs[-1][0]
+
+    @property
+    def second(self) -> Span:
+        """The other one, in the order in which it was driven."""
+        ends = [there for _, there in self.pairs]
+        return min(ends), max(ends)
+
+    def choose_pair(self, share: float) -> tuple[int, int]:
         """The two stations at a share of the way along both."""
-        spans = (self.first, self.second if self.forth else self.second[::-1])
-        here, there = (round(start + share * (stop - start)) for start, stop in spans)
-        return here, there
+        return self.pairs[round(share * (len(self.pairs) - 1))]
 
 
 def find_twins(stations: Stations, likeness: Likeness) -> list[Twin]:
@@ -72,12 +83,19 @@ def _chain(stations: Stations, pairs: Pairs) -> list[Int[np.ndarray, " _"]]:
         chain, here = [], key
         while here in waiting:
             chain.append(waiting.pop(here))
-            here = next((other for other in _list_next(stations, here) if other in waiting), here)
+            ahead = (other for other in _list_next(stations, here) if _is_beside(key, other, stations.reach))
+            here = next((other for other in ahead if other in waiting), here)
         chains.append(np.array(chain))
     return chains
 
 
-def _list_next(stations: Stations, pair: tuple[int, int, bool]) -> list[tuple[int, int, bool]]:
+def _is_beside(start: Pair, pair: Pair, most: int) -> bool:
+    """Whether the two stretches have kept their distance on the way, within a place."""
+    sign = 1 if pair[2] else -1
+    return abs((pair[1] - start[1]) - sign * (pair[0] - start[0])) <= most
+
+
+def _list_next(stations: Stations, pair: Pair) -> list[Pair]:
     """Where a pair may go on; a station may be left out."""
     first, second, forth = pair
     last, runs = len(stations) - 1, stations.runs
@@ -97,8 +115,7 @@ def _measure(stations: Stations, likeness: Likeness, chain: Int[np.ndarray, " _"
     spans = [(int(ends.min()), int(ends.max())) for ends in (first, second)]
     both = np.concatenate([first, second])
     return Twin(
-        first=spans[0],
-        second=spans[1],
+        pairs=tuple(zip(first.tolist(), second.tolist(), strict=True)),
         forth=bool(pairs.forth[chain[0]]),
         metres=min(stop - start + 1 for start, stop in spans) * stations.step,
         likeness=float(pairs.likeness[chain].mean()),
