@@ -69,7 +69,7 @@ class Atlas:
             likeness,
             tuple(twins),
             mark_twins(len(stations), twins),
-            measure_coverage(memory, stations, repeats),
+            measure_coverage(memory, repeats),
             repeats,
             count_places(memory, grid.cell),
             tuple(list_left_out(memory, source.folder)),

@@ -162,8 +162,8 @@ def _render_card() -> str:
 
 
 _MAP = (
-    "References, coloured by how alike the most similar place elsewhere looks: 100 % is as alike as the next view of the"
-    " same street, 0 % as any other place. Press a key to take a layer away or to bring it back; places and lines"
+    "References, coloured by how alike the most similar place elsewhere looks: 100 % is as alike as the next view of"
+    " the same street, 0 % as any other place. Press a key to take a layer away or to bring it back; places and lines"
     " between look-alikes are there on request."
 )
 _LIKENESS = (

@@ -87,7 +87,9 @@ def compare_stations(memory: Memory, stations: Stations, watch: Watch = iter) ->
     stretches = _pad(descriptors, stations, scale)
     best = _Best.nothing(len(stretches.descriptors))
     blocks = np.split(stretches.slots, range(_BLOCK, len(stations), _BLOCK))
-    pairs = _join_pairs([_compare_block(stretches, block, background, best) for block in watch(blocks)])
+    pairs = _join_pairs(
+        [_compare_block(stretches, blocks[number], background, best) for number in watch(range(len(blocks)))]
+    )
     numbers = np.zeros(len(stretches.descriptors), dtype=np.int64)
     numbers[stretches.slots] = np.arange(len(stations))
     value, similarity = best.likeness[stretches.slots], best.similarity[stretches.slots]
@@ -117,9 +119,7 @@ def _compare_neighbours(
     return np.where(count > 0, (total[stop] - total[start]) / np.maximum(count, 1), usual)
 
 
-def _sample_background(
-    descriptors: Float32[np.ndarray, "stations dim"], stations: Stations
-) -> tuple[float, float]:
+def _sample_background(descriptors: Float32[np.ndarray, "stations dim"], stations: Stations) -> tuple[float, float]:
     """Median and spread of the cosines of evenly spread stations that are elsewhere from each other."""
     count = len(stations)
     chosen = np.unique(np.linspace(0, count - 1, min(count, _SAMPLED)).astype(int))
@@ -144,12 +144,12 @@ def _pad(
 
     return _Stretches(
         slots=slots,
-        descriptors=spread(descriptors, 0),
+        descriptors=spread(descriptors, 0.0),
         # From their middle: float32 then has centimetres on any map.
         positions=spread((stations.positions - stations.positions.mean(axis=0)).astype(np.float32), np.inf),
-        before=spread(stations.count_before().astype(np.int16), -1),
-        after=spread(stations.count_after().astype(np.int16), -1),
-        scale=spread(scale.astype(np.float32), 1),
+        before=spread(stations.count_before().astype(np.int16), -1.0),
+        after=spread(stations.count_after().astype(np.int16), -1.0),
+        scale=spread(scale.astype(np.float32), 1.0),
         reach=reach,
         apart=_APART * stations.tolerance,
     )
@@ -181,9 +181,7 @@ class _Best:
         self.partner[at], self.likeness[at], self.similarity[at] = partner[better], likeness[better], similarity[better]
 
 
-def _compare_block(
-    stretches: _Stretches, block: Int[np.ndarray, " block"], background: float, best: _Best
-) -> Pairs:
+def _compare_block(stretches: _Stretches, block: Int[np.ndarray, " block"], background: float, best: _Best) -> Pairs:
     """Compare a block of slots with itself and all later ones: likeness is the same from either side."""
     reach, first, last = stretches.reach, int(block[0]), int(block[-1])
     around, onward = slice(first - reach, last + reach + 1), slice(first - reach, None)

@@ -63,9 +63,7 @@ def _render_coverage(atlas: Atlas) -> Iterator[str]:
 def _render_twins(atlas: Atlas, thumbnails: Thumbnails) -> Iterator[str]:
     yield element("h2", {}, "Where it may take one place for another")
     yield _note(
-        _TWINS.format(
-            apart=2 * atlas.stations.tolerance, length=2 * atlas.stations.tolerance, step=atlas.stations.step
-        )
+        _TWINS.format(apart=2 * atlas.stations.tolerance, length=2 * atlas.stations.tolerance, step=atlas.stations.step)
     )
     if not atlas.twins:
         yield element("p", {}, escape(describe_alike(atlas)))
@@ -74,7 +72,10 @@ def _render_twins(atlas: Atlas, thumbnails: Thumbnails) -> Iterator[str]:
     rest = atlas.twins[SHOWN_TWINS:]
     if rest:
         total = format_way(sum(twin.metres for twin in rest))
-        listed = (element("li", {}, escape(f"{describe_twin(atlas, twin)}; {describe_similarity(atlas, twin)}")) for twin in rest[:_LISTED])
+        listed = (
+            element("li", {}, escape(f"{describe_twin(atlas, twin)}; {describe_similarity(atlas, twin)}"))
+            for twin in rest[:_LISTED]
+        )
         summary = element("summary", {}, escape(f"{count_of(len(rest), 'more pair')}, {total}"))
         more = [_note(f"{len(rest) - _LISTED} shorter ones are not listed.")] if len(rest) > _LISTED else []
         yield element("details", {}, summary, element("ol", {"start": str(SHOWN_TWINS + 1)}, *listed), *more)
@@ -111,7 +112,9 @@ def _render_provenance(atlas: Atlas) -> Iterator[str]:
 
 def _list_facts(atlas: Atlas) -> dict[str, str]:
     source, environment = atlas.source, atlas.source.environment
-    frame = " ".join(str(part) for part in (environment.frame.kind, environment.frame.zone, environment.frame.origin) if part)
+    frame = " ".join(
+        str(part) for part in (environment.frame.kind, environment.frame.zone, environment.frame.origin) if part
+    )
     x, y = atlas.grid.origin.tolist()
     data = source.experiment.data if source.experiment else None
     width = atlas.memory.descriptors.shape[1]
@@ -149,7 +152,10 @@ def _render_list(entries: Mapping[str, str]) -> str:
 
 
 _LISTED = 40
-_GAPS = "A gap is a step in whose middle no reference of any traverse is within {tolerance:g} m: nobody can be localized there."
+_GAPS = (
+    "A gap is a step in whose middle no reference of any traverse is within {tolerance:g} m: nobody can be localized"
+    " there."
+)
 _PLACES = (
     "A place is a cell of a grid over the map; the classifier knows places, the search the references in them. A place"
     " with one reference has a single view to be known by."

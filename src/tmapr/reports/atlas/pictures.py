@@ -54,9 +54,7 @@ def _read_stations(atlas: Atlas, stations: Iterable[int]) -> tuple[dict[int, Pag
     found: dict[int, PagePicture] = {}
     absent = []
     for name, wanted in by_traverse.items():
-        stamps = {
-            frame: int(memory.stamps[atlas.stations.rows[station]]) for frame, station in wanted.items()
-        }
+        stamps = {frame: int(memory.stamps[atlas.stations.rows[station]]) for frame, station in wanted.items()}
         pictures = read_pictures(experiment, name, stamps)
         found |= {wanted[frame]: picture for frame, picture in pictures.found.items()}
         absent += [f"No pictures: {pictures.absent}."] if pictures.absent else []

@@ -62,7 +62,7 @@ class PlaceCounts:
     """Places with one reference."""
 
 
-def measure_coverage(memory: Memory, stations: Stations, repeats: Repeats) -> Coverage:
+def measure_coverage(memory: Memory, repeats: Repeats) -> Coverage:
     """Of all traverses together; a gap is no spacing."""
     steps = np.concatenate(measure_steps(memory.drives(), memory.positions))
     gaps = find_gaps(memory)

@@ -51,7 +51,9 @@ def describe_repeats(atlas: Atlas) -> str:
     if not along and not against:
         return "No part of the route was driven twice."
     told = [f"{format_way(metres)} {words}" for metres, words in ((along, _ALONG), (against, _AGAINST)) if metres]
-    return f"Of {format_way(atlas.coverage.driven)} driven, {' and '.join(told)}; the same place twice is no look-alike."
+    return (
+        f"Of {format_way(atlas.coverage.driven)} driven, {' and '.join(told)}; the same place twice is no look-alike."
+    )
 
 
 def describe_twin(atlas: Atlas, twin: Twin) -> str:
@@ -129,7 +131,12 @@ def tabulate_left_out(atlas: Atlas) -> Table | None:
         TableColumn("which", "which"),
     )
     rows = tuple(
-        (each.traverse, each.count, each.reason, ", ".join(map(str, each.frames)) + (", …" * (each.count > len(each.frames))))
+        (
+            each.traverse,
+            each.count,
+            each.reason,
+            ", ".join(map(str, each.frames)) + (", …" * (each.count > len(each.frames))),
+        )
         for each in atlas.left_out
     )
     return Table(columns, rows) if rows else None
