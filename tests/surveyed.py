@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from filmed import film
 from tmapr.artifacts.percepts import Recording
 from tmapr.config import dump_toml
 from tmapr.experiment import Data, Experiment
@@ -15,6 +16,7 @@ from tmapr.system import System, make_map
 
 SYSTEM = System(places=Places(projection=Projection(dimension=16)))
 DIMENSION, APART = 48, 4.0
+START, INTERVAL = 1_600_000_000_000_000_000, 500_000_000
 
 
 def see(metres):
@@ -32,9 +34,9 @@ def straight(length=400.0, spacing=2.0, at=(0.0, 0.0)):
     return np.column_stack([along, np.zeros_like(along)]) + np.array(at)
 
 
-def record(name, positions, metres, start=0, **more):
+def record(name, positions, metres, start=START, **more):
     """A traverse of these positions, which sees these metres of the endless street; half a second a frame."""
-    stamps = start + np.arange(len(positions)) * 500_000_000
+    stamps = start + np.arange(len(positions)) * INTERVAL
     return Recording.from_arrays(name, stamps, see(metres), truth=positions, **more)
 
 
@@ -51,6 +53,11 @@ def copied(positions, here, there, back=False):
 def survey(*recordings):
     """All that is found out about the map of these traverses."""
     return Atlas.of(MapSource(Path("map.npz"), make_map(SYSTEM, *recordings)))
+
+
+def film_street(directory, count):
+    """Images of a traverse, each of which tells its row."""
+    film(directory, "noon", START + np.arange(count) * INTERVAL)
 
 
 def write_run(folder, *recordings, root="."):

@@ -44,7 +44,7 @@ def test_a_gap_is_no_way_and_no_stretch_reaches_over_it():
 def test_a_gap_that_another_traverse_fills_is_none():
     whole = straight()
     holed = without(whole, 150.0, 200.0)
-    beside = record("dusk", straight(at=(0.0, 2.0)), whole[:, 0], start=10**12)
+    beside = record("dusk", straight(at=(0.0, 2.0)), whole[:, 0], start=2 * 10**18)
     atlas = survey(record("noon", holed, holed[:, 0]), beside)
     assert atlas.coverage.gaps == ()
 

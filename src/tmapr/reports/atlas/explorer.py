@@ -54,7 +54,7 @@ class ShownTwin:
     """A twin as the script knows it: the numbers of a shown station on it, and both stretches in pixels."""
 
     station: int
-    stretches: Sequence[Sequence[Pixels]]
+    stretches: Sequence[Sequence[Sequence[float]]]
 
 
 def render_explorer(atlas: Atlas, thumbnails: Thumbnails, album: Album) -> str:

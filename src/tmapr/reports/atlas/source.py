@@ -1,5 +1,6 @@
 """A map from a run folder, with the experiment that it was made by, or from a file that lies alone."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def _read_alone(path: Path) -> MapSource:
     header, _ = load_arrays(path, MAP_KIND, MAP_VERSION, oldest=1, mapped=MAPPED)
     notes = MapNotes.from_notes(path, header.notes)
     try:
-        system = System(places=Places.model_validate(notes.places))
+        system = System(places=Places.model_validate_json(json.dumps(notes.places)))
     except ValueError:
         raise InputError(f"{path}: was made with settings that this version does not know; {_MAKE}") from None
     return MapSource(path, Map.load(path, system))
