@@ -6,10 +6,10 @@ import webbrowser
 
 import numpy as np
 import pytest
+from test_browser import browser, hover, press  # noqa: F401 - `browser` is a fixture
 
 from commandline import command
 from surveyed import copied, film_street, record, straight, write_run
-from test_browser import browser, hover, press  # noqa: F401 - `browser` is a fixture
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.run import RunFolder
 
@@ -165,7 +165,7 @@ def test_the_worst_look_alike_is_shown_first_and_each_can_be_brought_back(browse
 
 
 LAYERS = """["cell", "tie-line", "way"].map((name) => {
-  const layer = document.querySelector(`[data-layer="${name}"]`), key = document.querySelector(`[data-switch="${name}"]`);
+  const [layer, key] = ["layer", "switch"].map((kind) => document.querySelector(`[data-${kind}="${name}"]`));
   const shown = getComputedStyle(layer).display !== "none";
   key.click();
   return [shown, key.getAttribute("aria-pressed")];

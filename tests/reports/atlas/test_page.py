@@ -59,7 +59,7 @@ def test_a_map_without_look_alikes_says_so():
 def test_gaps_are_told_by_the_frames_around_them():
     positions = np.vstack([straight(100.0), straight(100.0, at=(140.0, 0.0))])
     told = words_of(render_atlas(survey(record("noon", positions, positions[:, 0]))))
-    assert "1 gap of 42 m in all" in told
+    assert "There is 1 gap, of 42 m." in told
     assert "frame 49 of noon frame 50 of noon 0.5" in told
 
 

@@ -28,9 +28,10 @@ def describe_gaps(atlas: Atlas) -> str:
     gaps = atlas.coverage.gaps
     if not gaps:
         return f"The longest step from one reference to the next is {atlas.coverage.longest:.1f} m; there is no gap."
+    if len(gaps) == 1:
+        return f"There is 1 gap, of {format_way(gaps[0].metres)}."
     missing = format_way(sum(gap.metres for gap in gaps))
-    longest = format_way(gaps[0].metres)
-    return f"{count_of(len(gaps), 'gap')} of {missing} in all, the longest of {longest}."
+    return f"There are {len(gaps)} gaps, {missing} in all, the longest of {format_way(gaps[0].metres)}."
 
 
 def describe_alike(atlas: Atlas) -> str:
@@ -58,11 +59,14 @@ def describe_repeats(atlas: Atlas) -> str:
 
 def describe_twin(atlas: Atlas, twin: Twin) -> str:
     """Both stretches and how alike they are."""
-    here, there = (_describe_span(atlas, span) for span in (twin.first, twin.second))
+    spans = (twin.first, twin.second)
+    mine, other = (str(atlas.memory.sequences[atlas.stations.rows[span[0]]]) for span in spans)
+    here, there = (_name_frames(atlas, span) for span in spans)
+    both = f"{here}{'' if mine == other else f' of {mine}'} and {there} of {other}"
     start, stop = (atlas.stations.positions[station] for station in twin.choose_pair(0.5))
     away = float(((start - stop) ** 2).sum() ** 0.5)
     way = "driven the same way" if twin.forth else "driven against each other"
-    return f"{twin.metres:.0f} m: {here} and {there}, {format_way(away)} apart, {way}"
+    return f"{twin.metres:.0f} m: frames {both}, {format_way(away)} apart, {way}"
 
 
 def describe_similarity(atlas: Atlas, twin: Twin) -> str:
@@ -152,10 +156,9 @@ def count_of(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _describe_span(atlas: Atlas, span: Span) -> str:
-    memory, rows = atlas.memory, atlas.stations.rows[list(span)]
-    frames = sorted(memory.frames[rows].tolist())
-    return f"frames {frames[0]} to {frames[1]} of {memory.sequences[rows[0]]}"
+def _name_frames(atlas: Atlas, span: Span) -> str:
+    first, last = sorted(atlas.memory.frames[atlas.stations.rows[list(span)]].tolist())
+    return f"{first} to {last}"
 
 
 def _list_coverage(atlas: Atlas) -> Iterator[tuple[TableCell, ...]]:
@@ -164,7 +167,7 @@ def _list_coverage(atlas: Atlas) -> Iterator[tuple[TableCell, ...]]:
     for name, drive, steps in zip(atlas.traverses, drives, measure_steps(drives, memory.positions), strict=True):
         moved = steps[steps > 0] if (steps > 0).any() else np.zeros(1)
         figures = (float(np.median(moved)), float(np.percentile(moved, 95)), float(moved.max()))
-        yield name, len(drive), float(steps.sum()), *figures
+        yield name, len(drive), float(steps[steps <= 2 * atlas.stations.tolerance].sum()), *figures
 
 
 _MOST_GAPS = 20
