@@ -97,8 +97,8 @@ def fresh_root(tmp_path_factory):
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         pytest.skip("a fresh root takes debootstrap and root's rights")
     root = tmp_path_factory.mktemp("container") / "root"
-    sources = "".join(path.read_text() for path in Path("/etc/apt").glob("sources.list*/*")).split("\n")
-    mirrors = [line.split()[1] for line in sources if line.startswith("URIs:")]
+    sources = "".join(path.read_text() for path in sorted(Path("/etc/apt").glob("sources.list*/*")))
+    mirrors = re.findall(r"^(?:URIs:|deb) (\S*/debian/?)(?: |$)", sources, re.MULTILINE)
     made = subprocess.run(
         ["debootstrap", "--variant=minbase", "bookworm", str(root), *mirrors[:1]],
         capture_output=True, text=True, check=False,

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from dataclasses import astuple
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -261,3 +261,24 @@ def test_twins_look_like_a_street_of_the_route_and_are_not_on_it(seed, count):
 
 def test_without_copies_there_are_no_twins():
     assert not any(build_world("city", seed, aliasing=0.0).twins for seed in range(20, 25))
+
+
+@pytest.mark.parametrize("seed", [21, 23])
+def test_passages_of_one_look_have_the_same_facades(seed):
+    world = build_world("city", seed, aliasing=0.6)
+    sides = [facades(world, *each.ends) for each in world.passages]
+    shared = {True: [], False: []}
+    for (one, here), (other, there) in combinations(zip(world.passages, sides, strict=True), 2):
+        shared[one.look == other.look].append(len(here & there) / len(here))
+    # Blocks differ in length, so houses at the ends do; and the same houses from the other end are another look.
+    assert min(shared[True]) > 0.35
+    assert np.median(shared[True]) > 2 * np.median(shared[False])
+
+
+def test_passages_are_driven_one_after_the_other():
+    world = build_world("city", 21)
+    starts, stops = np.array([each.ends for each in world.passages]).round(6).transpose(1, 0, 2)
+    # The route is closed: where one ends, one begins.
+    assert sorted(starts.tolist()) == sorted(stops.tolist())
+    lengths = np.hypot(*(stops - starts).T)
+    assert lengths.sum() == pytest.approx(np.hypot(*np.diff(world.route, axis=0).T).sum(), abs=1e-3)

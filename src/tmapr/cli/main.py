@@ -18,6 +18,7 @@ from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
 from tmapr.cli.report import report
 from tmapr.cli.run import run as run_verb
+from tmapr.cli.show import show
 from tmapr.cli.simulate import simulate
 from tmapr.cli.surroundings import explain, prepare
 from tmapr.cli.train import train
@@ -36,6 +37,7 @@ app.command()(check)
 app.command("import")(import_recording)
 app.command()(train)
 app.command("map")(map_reference)
+app.command()(show)
 app.command("run")(run_verb)
 app.command()(evaluate)
 app.command()(report)

@@ -13,7 +13,7 @@ from tmapr.simulation.house import House
 from tmapr.simulation.materials import Stuff
 from tmapr.simulation.scene import Behind
 from tmapr.simulation.style import Style
-from tmapr.simulation.world import Moving, Point, World, sample_seeds
+from tmapr.simulation.world import Moving, Passage, Point, World, sample_seeds
 
 _LEAVES = 20
 _DEPTH = 12.0
@@ -103,6 +103,7 @@ def build_city(rng: np.random.Generator, aliasing: float, length: float | None, 
         moving=Moving(place_driver, style.speed or 8.0, max(street.road / 2, 2.3), style.moving),
         offset=style.offset,
         twins=_find_twins(segments, seeds, route, detour),
+        passages=tuple(_list_passages(segments, seeds, route)),
     )
 
 
@@ -117,6 +118,16 @@ def _find_twins(
     known = {(seeds[street], forth) for street, forth in passed[0].items()}
     alone = [(street, forth) for street, forth in passed[1].items() if street not in passed[0]]
     return tuple(np.array(segments[street]) for street, forth in alone if (seeds[street], forth) in known)
+
+
+def _list_passages(
+    segments: list[tuple[Point, Point]], seeds: list[int], route: Float[np.ndarray, "corners 2"]
+) -> Iterator[Passage]:
+    """The route's streets, as they are driven; the same houses from the other end are another look."""
+    looks: dict[tuple[int, bool], int] = {}
+    for street, forth in _follow_streets(segments, route):
+        start, stop = segments[street] if forth else segments[street][::-1]
+        yield Passage(np.array([start, stop]), looks.setdefault((seeds[street], forth), len(looks)))
 
 
 def _follow_streets(segments: list[tuple[Point, Point]], way: Float[np.ndarray, "n 2"]) -> Iterator[tuple[int, bool]]:

@@ -29,6 +29,14 @@ class Moving:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of the route from start to stop as it is driven; two of one look are copies of each other."""
+
+    ends: Float[np.ndarray, "2 2"]
+    look: int
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """One environment. `route` is a closed way; `detour` the same with a part of it off the mapped streets."""
 
@@ -48,6 +56,8 @@ class World:
     """By which all was turned after it was built."""
     twins: tuple[Float[np.ndarray, "2 2"], ...] = ()
     """Stretches of the detour that repeat one of the route's, house for house and passed in the same direction."""
+    passages: tuple[Passage, ...] = ()
+    """The streets of the route, where a world is made of streets."""
 
     def scene(self, traverse: int) -> Scene:
         """Everything as it stands on a traverse."""
@@ -82,6 +92,7 @@ class World:
             detour=_rotate(self.detour, angle),
             angle=self.angle + angle,
             twins=tuple(_rotate(twin, angle) for twin in self.twins),
+            passages=tuple(replace(each, ends=_rotate(each.ends, angle)) for each in self.passages),
         )
 
 

@@ -1,0 +1,1 @@
+"""A map before any run: what it covers, where it has gaps, and which of its places look alike."""
