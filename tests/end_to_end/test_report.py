@@ -62,7 +62,7 @@ def test_a_finished_run_is_evaluated_and_its_page_is_where_the_command_says(run,
     page = run / "report/index.html"
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file() and path != page} == before
     assert command("evaluate", run, "--quiet") == 0
-    assert f"{fused(run):.2f} m root mean square" in page.read_text()
+    assert f">{fused(run):.2f}</td>" in page.read_text()
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import webbrowser
 
 import numpy as np
 import pytest
-from browsing import hover, press
 
+from browsing import hover, press
 from commandline import command
 from surveyed import copied, film_street, record, straight, write_run
 from tmapr.artifacts.lock import writing
@@ -101,7 +101,7 @@ CARD = """(async () => {
 })()"""
 
 
-def expect_card(browser, page, number):  # noqa: F811
+def expect_card(browser, page, number):
     shown, pictures = data_of(page)
     station, card = shown["stations"][number], browser.js(CARD)
     assert card["shown"]
@@ -112,7 +112,7 @@ def expect_card(browser, page, number):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_pointing_at_a_reference_shows_it_and_its_look_alike(browser, page, width):  # noqa: F811
+def test_pointing_at_a_reference_shows_it_and_its_look_alike(browser, page, width):
     stations = data_of(page)[0]["stations"]
     browser.open(page, width=width)
     hover(browser, ".map", stations[47]["here"])
@@ -127,7 +127,7 @@ def test_pointing_at_a_reference_shows_it_and_its_look_alike(browser, page, widt
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_scrolls_sideways_and_nothing_is_fetched(browser, page, width):  # noqa: F811
+def test_nothing_scrolls_sideways_and_nothing_is_fetched(browser, page, width):
     browser.open(page, width=width)
     assert browser.js("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     asked = {event["request"]["url"].split(":")[0] for event in browser.happened("Network.requestWillBeSent")}
@@ -135,14 +135,14 @@ def test_nothing_scrolls_sideways_and_nothing_is_fetched(browser, page, width): 
     assert browser.complaints() == []
 
 
-def test_pointing_at_the_way_shows_the_station_there(browser, page):  # noqa: F811
+def test_pointing_at_the_way_shows_the_station_there(browser, page):
     stations = data_of(page)[0]["stations"]
     browser.open(page)
     hover(browser, ".strip", (stations[80]["moment"][0], 60))
     expect_card(browser, page, 80)
 
 
-def test_arrow_keys_step_through_the_map(browser, page):  # noqa: F811
+def test_arrow_keys_step_through_the_map(browser, page):
     browser.open(page)
     browser.js("document.querySelector('.steps input').focus()")
     press(browser, "Home")
@@ -151,7 +151,7 @@ def test_arrow_keys_step_through_the_map(browser, page):  # noqa: F811
     expect_card(browser, page, 3)
 
 
-def test_the_worst_look_alike_is_shown_first_and_each_can_be_brought_back(browser, page):  # noqa: F811
+def test_the_worst_look_alike_is_shown_first_and_each_can_be_brought_back(browser, page):
     twins = data_of(page)[0]["twins"]
     browser.open(page)
     expect_card(browser, page, twins[0]["station"])
@@ -172,7 +172,7 @@ LAYERS = """["cell", "tie-line", "way"].map((name) => {
 })"""
 
 
-def test_places_and_ties_are_there_on_request_and_every_layer_comes_and_goes(browser, page):  # noqa: F811
+def test_places_and_ties_are_there_on_request_and_every_layer_comes_and_goes(browser, page):
     browser.open(page)
     assert browser.js(LAYERS) == [[False, "true"], [False, "true"], [True, "false"]]
     assert browser.js(LAYERS) == [[True, "false"], [True, "false"], [False, "true"]]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmapr.cli.options import needs, open_page
+from tmapr.cli.options import OpenPage, needs, open_page
 
 if TYPE_CHECKING:
     from tmapr.artifacts.run import RunFolder
@@ -27,7 +27,7 @@ def demo(
     train: Annotated[bool, typer.Option("--train", help="train the pose head too; needs torch")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="fewer frames and epochs: a trial, not a result")] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="which world")] = SHIPPED_WORLD,
-    show: Annotated[bool, typer.Option("--open", help="open the page in a browser at the end")] = False,
+    opened: OpenPage = False,
 ) -> None:
     """Render a city at noon, at dusk and a night drive with a detour; map, adapt, localize, evaluate, report.
 
@@ -44,8 +44,8 @@ def demo(
     _run_stages(folder, train, quick, seed)
     typer.echo(f"\n{_describe_found(folder)}")
     typer.echo(f"{_measure_cpu() - spent:.0f} CPU seconds, {time.monotonic() - began:.0f} by the clock.")
-    typer.echo(f"Look at it: {folder.page} in a browser, or `tmapr demo --open`." if not show else str(folder.page))
-    if show:
+    typer.echo(f"Look at it: {folder.page} in a browser, or `tmapr demo --open`." if not opened else str(folder.page))
+    if opened:
         open_page(folder.page)
 
 
@@ -118,27 +118,12 @@ def _place_head(out: Path, seed: int) -> Path | None:
 
 def _describe_found(folder: "RunFolder") -> str:
     """What the demonstration showed, in words."""
-    import numpy as np
+    from tmapr.reports.page.findings import describe_findings
+    from tmapr.reports.reported import ReportedRun
 
-    from tmapr.evaluation.errors import position_errors
-    from tmapr.running.evaluating import read_errors
-    from tmapr.running.finished import FinishedRun
-
-    run = FinishedRun.load(folder)
-    found, trial = read_errors(run).test[_TEST], run.trial(_TEST)
-    made, away = found.decisions, found.off_map
-    if made is None or not trial.localized.any():
-        return f"Found at {_TEST}, in a map of {_REFERENCE}: the camera never knew where it was."
-    errors = position_errors(trial.table.positions, trial.recording.truth)[trial.localized & trial.recording.known]
-    half, most = np.quantile(errors, (0.5, 0.95))
-    parts = [
-        f"Found at {_TEST}, in a map of {_REFERENCE}: it knew where it was on {100 * (made.localized or 0):.0f} %"
-        f" of the frames on the map, with errors below {half:.1f} m (half of them) and {most:.1f} m (95 %).",
-        f"It left the map for {away.metres:.0f} m." if away else "It never left the map.",
-        f"Localized and {made.tolerance:.0f} m or more wrong: {made.wrong} of {made.frames} frames.",
-        f"The pose head alone: RMSE {found.apr.rmse:.0f} m." if found.apr else "",
-    ]
-    return " ".join(filter(None, parts))
+    (night,) = ReportedRun.load(folder.path).sequences
+    alone = night.figures.apr if night.figures else None
+    return describe_findings(night) + (f" The pose head alone: RMSE {alone.rmse:.0f} m." if alone else "")
 
 
 def _measure_cpu() -> float:

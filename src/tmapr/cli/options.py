@@ -23,6 +23,7 @@ Device = Annotated[str, typer.Option(metavar="NAME", help="where images are enco
 Verify = Annotated[bool, typer.Option("--verify", help="compare the content of all images with what is kept of them")]
 Force = Annotated[bool, typer.Option("--force", help="make anew what is kept of images, whether it changed or not")]
 TableFormat = Literal["text", "markdown", "latex", "json"]
+OpenPage = Annotated[bool, typer.Option("--open", help="open the page in a browser")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="print nothing but errors")]
 
 
@@ -97,5 +98,9 @@ def open_page(path: Path) -> None:
     """Show a page in the user's browser; where there is none, say so."""
     import webbrowser
 
-    if not webbrowser.open(path.resolve().as_uri()):
-        typer.echo(f"{path}: no browser could be started here; open the file in one", err=True)
+    try:
+        opened = webbrowser.open(path.resolve().as_uri())
+    except webbrowser.Error:
+        opened = False
+    if not opened:
+        typer.echo(f"{path}: no browser could be opened here; open the file in one", err=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tmapr.cli.options import OpenPage, open_page
 from tmapr.reports.tables.paper import TableName, append_paper_rows
 
 if TYPE_CHECKING:
@@ -25,27 +26,33 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="default: RUN/report/index.html, or print it")
     ] = None,
+    opened: OpenPage = False,
 ) -> None:
     """Show runs on one page, or compare them in a table; nothing else is written."""
+    from contextlib import nullcontext
+
     from tmapr.artifacts.lock import writing
     from tmapr.artifacts.run import RunFolder
+    from tmapr.exceptions import InputError
     from tmapr.reports.page.page import render_page
     from tmapr.running.finished import require_run
 
     form = form or ("text" if table else "html")
     _refuse_contradictions(table, paper, form, out)
     if form != "html":
+        if opened:
+            raise InputError(f"--open: opens the page, and --format {form} makes none")
         _deliver(_format_table(_make_table(runs, table, paper), form), out)
         return
-    if out is not None:
-        _deliver(render_page(_load_runs(runs)), out)
-        return
-    require_run(RunFolder(runs[0]))
-    with writing(runs[0], "name another file with --out"):
+    if out is None:
+        require_run(RunFolder(runs[0]))
+    with writing(runs[0], "name another file with --out") if out is None else nullcontext():
         # A comparison never replaces the page of the run that happens to be named first.
         page = RunFolder(runs[0]).page
-        out = page if len(runs) == 1 else page.with_name("comparison.html")
+        out = out or (page if len(runs) == 1 else page.with_name("comparison.html"))
         _deliver(render_page(_load_runs(runs)), out)
+    if opened:
+        open_page(out)
 
 
 def _load_runs(runs: Sequence[Path]) -> "list[ReportedRun]":

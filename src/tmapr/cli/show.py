@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from tmapr.cli.options import Quiet, make_teller, make_watch
+from tmapr.cli.options import OpenPage, Quiet, make_watch, open_page
 
 
 def show(
     source: Annotated[Path, typer.Argument(metavar="MAP", help="a run folder with a map, or a map.npz")],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="default: RUN/report/map.html")] = None,
-    open_page: Annotated[bool, typer.Option("--open", help="open the page in a browser")] = False,
+    opened: OpenPage = False,
     quiet: Quiet = False,
 ) -> None:
     """Show a map on one page: references, places, gaps, and which places look alike."""
@@ -33,14 +33,5 @@ def show(
         write_text(page, render_atlas(Atlas.of(found, make_watch("comparing", quiet))))
     if not quiet:
         typer.echo(str(page))
-    if open_page and not _open(page):
-        make_teller(quiet)(f"{page}: no browser could be opened; open the page by hand")
-
-
-def _open(page: Path) -> bool:
-    import webbrowser
-
-    try:
-        return webbrowser.open(page.resolve().as_uri())
-    except webbrowser.Error:
-        return False
+    if opened:
+        open_page(page)

@@ -27,17 +27,27 @@ def blind(**changes):
 def test_wrong_claims_are_counted(night):
     wrong = night.figures.decisions.model_copy(update={"wrong": 7})
     told = describe_findings(replace(night, figures=night.figures.model_copy(update={"decisions": wrong})))
-    assert told.endswith("; 7 of these are more than 10 m off.")
+    assert " on 95 of 100 frames, and on 7 frames by more than 10 m." in told
 
 
 def test_a_stream_says_so(night):
-    assert describe_findings(replace(night, protocol="stream truth+120")).startswith("On night (stream truth+120), the")
+    assert describe_findings(replace(night, protocol="stream truth+120")).startswith("On night (stream truth+120), it")
 
 
-def test_where_some_positions_are_known_it_says_over_how_many(night):
+def test_only_claims_whose_truth_is_known_are_judged(night):
     known = np.arange(len(night.table.stamps)) < 50
     some = replace(night, trial=replace(night.trial, recording=replace(night.trial.recording, known=known)))
-    assert f"over the 50 of {len(known)} frames with a known position" in describe_findings(some)
+    judged = night.errors(night.fused).values[night.trial.localized & known]
+    half, most = np.quantile(judged, (0.5, 0.95))
+    assert f"off by {half:.2f} m in the median, {most:.2f} m or less on 95 of 100 frames" in describe_findings(some)
+
+
+def test_without_a_claim_there_is_nothing_to_judge(night):
+    never = retold(night, statuses=(Status.LOST,) * len(night.table.stamps))
+    assert describe_findings(never).startswith(
+        "On night, it is localized, so says that it knows the place, on 0.0 % of"
+    )
+    assert "median" not in describe_findings(never)
 
 
 def test_without_true_positions_it_tells_what_the_filter_says():

@@ -8,9 +8,11 @@ from tmapr.evaluation.off_map import list_stretches
 from tmapr.reports.reported import ReportedSequence
 from tmapr.types import Reason, Status
 
+_CLAIM = "it is localized, so says that it knows the place,"
+
 
 def describe_findings(sequence: ReportedSequence) -> str:
-    """With true positions the error, the share localized and the wrong ones; without, what the filter says itself."""
+    """With true positions the share localized, its errors and the wrong ones; without, what the filter says itself."""
     where = sequence.name if sequence.protocol == "test" else f"{sequence.name} ({sequence.protocol})"
     if sequence.figures is None:
         return f"On {where}, {_describe_claims(sequence)}"
@@ -18,18 +20,22 @@ def describe_findings(sequence: ReportedSequence) -> str:
 
 
 def _describe_errors(sequence: ReportedSequence, found: SequenceErrors) -> str:
-    known, total = int(sequence.truth.known.sum()), len(sequence.table.stamps)
-    over = f"{total} frames" if known == total else f"the {known} of {total} frames with a known position"
-    told = (
-        f"the position is off by {found.fused.median:.2f} m in the median ({found.fused.rmse:.2f} m root mean square)"
-        f" over {over}. It is localized, so says that it knows the place, on {_format_share(sequence)} of the frames"
-    )
-    made = found.decisions
-    if made is None or made.wrong is None or made.tolerance is None:
+    """Of the frames on which it says that it knows the place: elsewhere nobody should act upon its position."""
+    made, total, known = found.decisions, len(sequence.table.stamps), int(sequence.truth.known.sum())
+    on_map = f", {100 * made.localized:.1f} % of those on the map" if made and made.localized is not None else ""
+    told = f"{_CLAIM} on {_format_share(sequence)} of {total} frames{on_map}"
+    told += "" if known == total else f" ({known} of {total} frames have a known position)"
+    errors = sequence.errors(sequence.fused)
+    claimed = errors.values[sequence.trial.localized & errors.known]
+    if not len(claimed):
         return f"{told}."
-    if not made.wrong:
-        return f"{told}; never more than {made.tolerance:.0f} m off."
-    return f"{told}; {made.wrong} of these are more than {made.tolerance:.0f} m off."
+    usual, most = np.quantile(claimed, (0.5, 0.95))
+    told += f". There the position is off by {usual:.2f} m in the median, {most:.2f} m or less on 95 of 100 frames"
+    if made is None or made.tolerance is None:
+        return f"{told}."
+    wrong = "never" if not made.wrong else f"on {made.wrong} frame{'' if made.wrong == 1 else 's'}"
+    away = f" It left the map for {found.off_map.metres:.0f} m." if found.off_map else ""
+    return f"{told}, and {wrong} by more than {made.tolerance:.0f} m.{away}"
 
 
 def _describe_claims(sequence: ReportedSequence) -> str:
@@ -37,7 +43,7 @@ def _describe_claims(sequence: ReportedSequence) -> str:
     away = np.array([reason is Reason.OFF_MAP for reason in sequence.table.reasons])
     total = len(sequence.table.stamps)
     return (
-        f"it is localized, so says that it knows the place, on {_format_share(sequence)} of {total} frames;"
+        f"{_CLAIM} on {_format_share(sequence)} of {total} frames;"
         f" {_describe_stretches('lost', lost)}, and {_describe_stretches('off the map', away)}."
     )
 
