@@ -9,6 +9,7 @@ LONG = {
     "tmapr simulate data/dale --layout sthereo --family valley --traverses noon,night --detour night": "2400 images",
     "tmapr simulate data/else --layout folder --style 7 --traverses noon,night": "1200 images",
     "time tmapr simulate OUT --layout ms2": "4800 images",
+    "tmapr calibrate street.toml --out calibrated.toml": "sixty replays",
     "tmapr ablate street.toml --workers 2": "eleven processes",
     "tmapr compare street.toml --trunks frozen --seeds 1 --format markdown": "four networks",
     "tmapr export street.toml --out street.onnx": "torch writes ONNX",
