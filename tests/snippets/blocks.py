@@ -12,7 +12,7 @@ LANGUAGES = ("python", "toml", "sh", "csv", "text")
 _FENCE = re.compile(r"^\s*```(.*)$")
 _COMMENT = re.compile(r"(?:^|\s+)#\s.*$")
 _INLINE = re.compile(r"`([^`]+)`")
-_TYPED = re.compile(r"(?:\.venv/bin/)?(?:tmapr|make|python)\s")
+_TYPED = re.compile(r"(?:\.venv/bin/)?(?:tmapr|make|python|pip|docker)\s")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,15 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_): ...
 
 
+@pytest.fixture(scope="session", autouse=True)
+def surroundings():
+    """The tests' own site is trusted and no proxy is between; what opens a browser opens nothing."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in {"no_proxy": "*", "SSL_CERT_FILE": str(PEM), "BROWSER": "true"}.items():
+            environment.setenv(name, value)
+        yield
+
+
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory):
     """The home that all others are copies of."""
@@ -35,9 +44,7 @@ def prepared(tmp_path_factory):
 def site(prepared):
     """A publisher of weights that this machine trusts."""
     content = (prepared / "weights/dino_salad.ckpt").read_bytes()
-    with pytest.MonkeyPatch.context() as environment, serve(Handler, content=content) as served:
-        environment.setenv("no_proxy", "*")
-        environment.setenv("SSL_CERT_FILE", str(PEM))
+    with serve(Handler, content=content) as served:
         yield Site(f"{served.address}/weights", hashlib.sha256(content).hexdigest())
 
 

@@ -6,6 +6,8 @@ import runpy
 import shlex
 import subprocess
 import sys
+import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,8 @@ def parse_line(typed: str, home: Path) -> None:
             assert all(list(ROOT.glob(word)) for word in words[3:] if word.startswith("tests/")), part
         elif name == "python":
             parse_script(words[1], words[2:])
+        elif name in ("docker", "pip"):
+            {"docker": parse_container, "pip": parse_install}[name](words[1:])
         else:
             assert name in ("ruff", "mypy", "lint-imports", "rm"), part
 
@@ -86,6 +90,24 @@ def parse_script(script: str, words: list[str]) -> None:
             runpy.run_path(str(path), run_name="__main__")
 
 
+def parse_container(words: list[str]) -> None:
+    """A build gives arguments that the Dockerfile has; a run gives our image a command that can be typed."""
+    if words[0] == "run":
+        parse_verb(words[words.index("tmapr") + 1 :])
+        return
+    assert words[0] == "build", words
+    known = set(re.findall(r"^ARG (\w+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
+    given = {value.partition("=")[0] for option, value in pairwise(words) if option == "--build-arg"}
+    assert given <= known, words
+
+
+def parse_install(words: list[str]) -> None:
+    """Only extras that the package has are asked for."""
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
+    asked = [extra.strip() for word in words for extras in re.findall(r"\[(.+)\]", word) for extra in extras.split(",")]
+    assert set(asked) <= known, words
+
+
 def check_named(typed: str) -> None:
     """Check a command within a sentence, where arguments may be left out: what it names is there."""
     words = typed.replace("…", "").split()
@@ -97,6 +119,8 @@ def check_named(typed: str) -> None:
         parse_script(rest[0], rest[1:])
     elif name == "python":
         assert (ROOT / rest[0]).is_file(), typed
+    elif name in ("docker", "pip"):
+        parse_line(typed, ROOT)
     elif name == "tmapr" and not rest[0].isupper():
         verb, rest = find_verb(rest)
         known = {option for each in verb.params for option in (*each.opts, *each.secondary_opts)} | {"--help"}

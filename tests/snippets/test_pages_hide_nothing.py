@@ -9,7 +9,7 @@ from tables import GIVEN, LONG, NOT_RUN, REAL
 
 BLOCKS = [block for page in PAGES for block in read_blocks(page)]
 TYPED = [line.typed for block in BLOCKS if block.language == "sh" for line in list_lines(block)]
-COMMAND = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(?:tmapr|make|python|pip) ")
+COMMAND = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(?:tmapr|make|python|pip|docker|git|cd) ")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_page)
