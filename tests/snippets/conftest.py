@@ -35,6 +35,12 @@ def surroundings():
 
 
 @pytest.fixture(scope="session")
+def checkout(tmp_path_factory):
+    """Nothing but what a fresh clone has, for what is looked at and not run."""
+    return make_checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="session")
 def prepared(tmp_path_factory):
     """The home that all others are copies of."""
     return make_world(make_checkout(tmp_path_factory.mktemp("prepared")))

@@ -36,13 +36,13 @@ def is_refused(check, *given):
 
 
 @pytest.mark.parametrize("typed", WRONG)
-def test_what_cannot_be_typed_is_refused(typed, prepared):
-    assert is_refused(parse_line, typed, prepared)
+def test_what_cannot_be_typed_is_refused(typed, checkout):
+    assert is_refused(parse_line, typed, checkout)
 
 
 @pytest.mark.parametrize("typed", RIGHT)
-def test_what_can_be_typed_is_not(typed, prepared):
-    parse_line(typed, prepared)
+def test_what_can_be_typed_is_not(typed, checkout):
+    parse_line(typed, checkout)
 
 
 @pytest.mark.parametrize("typed", ["tmapr fun", "tmapr run --lern", "make nothing", "python benchmarks/nothing.py"])

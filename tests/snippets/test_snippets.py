@@ -46,8 +46,8 @@ def test_a_command_on_real_images_works(typed, new_home):
 
 
 @pytest.mark.parametrize("typed", NOT_RUN)
-def test_a_command_that_is_not_run_could_be_typed(typed, prepared):
-    parse_line(typed, prepared)
+def test_a_command_that_is_not_run_could_be_typed(typed, checkout):
+    parse_line(typed, checkout)
 
 
 def median_error(run: Path, sequence: str) -> float:
