@@ -25,13 +25,11 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_): ...
 
 
-@pytest.fixture(scope="session", autouse=True)
-def surroundings():
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch):
     """The tests' own site is trusted and no proxy is between; what opens a browser opens nothing."""
-    with pytest.MonkeyPatch.context() as environment:
-        for name, value in {"no_proxy": "*", "SSL_CERT_FILE": str(PEM), "BROWSER": "true"}.items():
-            environment.setenv(name, value)
-        yield
+    for name, value in {"no_proxy": "*", "SSL_CERT_FILE": str(PEM), "BROWSER": "true"}.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from blocks import Block, Line, list_lines
 from checkout import shell_environment
-from tables import GIVEN, LONG, NOT_RUN, REAL
+from tables import APART, GIVEN
 from world import copy_linked
 
 import tmapr
@@ -46,7 +46,7 @@ class Home:
         """Do what a block says; programs are put off until `execute`."""
         if block.language == "sh":
             for line in list_lines(block):
-                if not {line.typed} & (LONG.keys() | REAL | NOT_RUN.keys()):
+                if line.typed not in APART:
                     self.run(line)
         elif block.language == "toml":
             self.check_experiment(block)

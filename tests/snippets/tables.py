@@ -57,3 +57,6 @@ NOT_RUN = {
     "tmapr weights train head.safetensors --device cuda": "hours without a GPU",
 }
 """Of these it is checked that the files are there and that exactly these options are taken."""
+
+APART = {*LONG, *REAL, *NOT_RUN}
+"""What is not run with the rest of its page."""
