@@ -37,6 +37,7 @@ WHOLE_RUNS = (
     "tests/latency",
     "tests/reports/page",
     "tests/running",
+    "tests/snippets",
     "tests/studies",
     "tests/test_localizer",
     "tests/test_second_version_r",

@@ -44,7 +44,7 @@ SECTIONS = read_sections(COMMANDS)
 
 
 def synopsis(verb):
-    (first, *_) = re.findall(r"```\n(.*?)```", SECTIONS[verb], re.DOTALL)
+    (first, *_) = re.findall(r"```(?:text)?\n(.*?)```", SECTIONS[verb], re.DOTALL)
     return first
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import shutil
+import ssl
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STEPS = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)).split("\n")
+CERTIFICATES = "/etc/lent-certificates.crt"
 KNOWN = ("ARG", "FROM", "RUN", "ENV", "COPY", "USER", "WORKDIR", "ENTRYPOINT", "CMD")
 
 
@@ -45,7 +47,7 @@ class Container:
 
     def run(self, line):
         """A shell in the root, with the settings of the steps so far and this machine's way to its package index."""
-        lent = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+        lent = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         given = {
             **self.arguments,
             **self.environment,
@@ -77,17 +79,20 @@ def lend_index(root):
     for path in ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf"):
         if Path(path).exists():
             shutil.copy(path, root / path.lstrip("/"))
-    shutil.copytree("/etc/ssl/certs", root / "etc/ssl/certs", symlinks=False, dirs_exist_ok=True)
+    # Beside the root's own, which its packages write anew.
+    shutil.copy(os.environ.get("PIP_CERT", ssl.get_default_verify_paths().cafile), root / CERTIFICATES.lstrip("/"))
     told = subprocess.run(["python3", "-m", "pip", "config", "list"], capture_output=True, text=True, check=True).stdout
     lines = [line.partition("=")[::2] for line in told.splitlines()]
     own = "".join(f"{name.partition('.')[2]} = {shlex.split(value)[0]}\n" for name, value in lines if "global" in name)
     (root / "root/.config/pip").mkdir(parents=True)
-    (root / "root/.config/pip/pip.conf").write_text(f"[global]\n{own}")
+    (root / "root/.config/pip/pip.conf").write_text(f"[global]\n{re.sub('cert = .*', '', own)}")
     for folder in sorted(set(re.findall(r"(?:file://[^/'\s]*|')(/[\w./-]+)", told))):
-        if Path(folder).is_dir() and not folder.startswith("/etc"):
-            inside = root / folder.lstrip("/")
+        # An index names files beside itself.
+        lent = Path(folder).parent if folder.endswith("/simple") else Path(folder)
+        if lent.is_dir():
+            inside = root / str(lent).lstrip("/")
             inside.mkdir(parents=True, exist_ok=True)
-            subprocess.run(["mount", "--bind", folder, str(inside)], check=True)
+            subprocess.run(["mount", "--bind", str(lent), str(inside)], check=True)
             mounted.append(inside)
     return mounted
 

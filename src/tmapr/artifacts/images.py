@@ -95,7 +95,7 @@ def write_png(path: Path, image: Picture | UInt16[np.ndarray, "height width"]) -
     if path.suffix.lower() != ".png":
         raise InputError(f"{path}: pictures are written as PNG; give it a name that ends in .png")
     with replacing(path) as stream:
-        stream.write(_encode_png(cv2.cvtColor(image, cv2.COLOR_RGB2BGR) if image.ndim == 3 else image, compression=9))
+        stream.write(_encode_png(cv2.cvtColor(image, cv2.COLOR_RGB2BGR) if image.ndim == 3 else image, compression=6))
 
 
 def write_frame(path: Path, counts: Counts) -> None:

@@ -56,9 +56,17 @@ def run(  # noqa: PLR0913 (each an option)
             summary = _summary(folder.estimates(name), settings.system.tracking.gates.min_similarity)
             typer.echo(f"{summary} [{entry.protocol_name}]")
         labels = describe_labels(made.labels, made.sequences.values())
-        typer.echo(f"labels {labels}; now: tmapr evaluate {folder.path}")
+        verb = "evaluate" if any(_has_truth(folder.percepts(name)) for name in made.sequences) else "report"
+        typer.echo(f"labels {labels}; now: tmapr {verb} {folder.path}")
         if folder.page.exists():
             typer.echo(f"{folder.page}: shows the run before this one; `tmapr report {folder.path}` makes it anew")
+
+
+def _has_truth(percepts: Path) -> bool:
+    """Whether there is anything that estimates can be compared with."""
+    from tmapr.artifacts.percepts import Recording
+
+    return bool(Recording.load(percepts).known.any())
 
 
 def _summary(path: Path, threshold: float) -> str:

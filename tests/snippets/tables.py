@@ -1,0 +1,62 @@
+"""Which commands of the pages take long, what some are given beside what is typed, and which are not run at all."""
+
+LONG = {
+    "make demo": "a whole demonstration",
+    "tmapr demo --quick --out runs/trial": "the same with fewer frames",
+    "tmapr simulate data/town --layout ms2 --traverses noon,dusk,night --detour night": "3600 images",
+    "tmapr simulate data/town --layout ms2 --traverses noon,dusk,overcast,night": "4800 images",
+    "tmapr simulate data/hall --layout folder --family campus --seed 7 --aliasing 0.8": "2400 images",
+    "tmapr simulate data/dale --layout sthereo --family valley --traverses noon,night --detour night": "2400 images",
+    "tmapr simulate data/else --layout folder --style 7 --traverses noon,night": "1200 images",
+    "time tmapr simulate OUT --layout ms2": "4800 images",
+    "tmapr calibrate street.toml --out calibrated.toml": "sixty replays",
+    "tmapr ablate street.toml --workers 2": "eleven processes",
+    "tmapr compare street.toml --trunks frozen --seeds 1 --format markdown": "four networks",
+    "tmapr export street.toml --out street.onnx": "torch writes ONNX",
+    "tmapr bench runs/street --out latency.json": "4000 updates, timed",
+    "tmapr bench --out default.json": "the same",
+    "OMP_NUM_THREADS=1 tmapr bench --encoder vit-b14 --frames 10 --out vit.json": "a large encoder",
+    "python benchmarks/check.py; python benchmarks/bag.py": "10 000 files",
+    "python benchmarks/render.py": "600 frames, several ways",
+    "python benchmarks/route_latency.py": "100 000 references",
+    ".venv/bin/python benchmarks/training.py": "trains",
+    ".venv/bin/python benchmarks/house.py fdac65f HEAD": "reads every file of two commits",
+}
+"""Each of them has a test of its own, with the mark `long`."""
+
+REAL = {
+    "python benchmarks/real_images.py --sheet docs/images/metu.png",
+    "python benchmarks/verification.py",
+}
+"""The same, where the real sets lie beside the checkout."""
+
+GIVEN = {"tmapr weights pull dinov2 --variant vits14": "--yes --from {address} --sha256 {digest}"}
+"""The publisher's host is not asked by tests: a site of their own has the file."""
+
+NOT_RUN = {
+    "make test": "is this suite",
+    ".venv/bin/python -m pytest tests/places tests/contracts/test_classifier_contract.py": "is part of this suite",
+    ".venv/bin/python -m pytest tests/test_second_version*.py -n 2 --dist loadfile": "is part of this suite",
+    "tmapr demo --seed 1": "is what `make demo` does, and that is run",
+    "make bench": "a quarter of an hour; most of what it runs is run by itself",
+    ".venv/bin/python benchmarks/update.py --full": "a quarter of an hour",
+    "make worlds": "a quarter of an hour",
+    "make real": "minutes, and real sets that are not shipped",
+    ".venv/bin/python benchmarks/finetuning.py": "a quarter of an hour",
+    ".venv/bin/python benchmarks/same_results.py fdac65f HEAD": "a quarter of an hour",
+    ".venv/bin/python benchmarks/mutants.py": "a quarter of an hour, and changes the sources",
+    "make places": "hours, and real sets that are not shipped",
+    "make learning": "hours",
+    "python benchmarks/learning.py --only campus-1 campus-3 city-3 city-5 valley-5 valley-9": "half an hour",
+    "python benchmarks/elsewhere.py --reporting": "an hour, and real sets that are not shipped",
+    "python benchmarks/rival_filters.py --untrained": "hours",
+    "python benchmarks/styles.py --choosing": "hours",
+    "make table": "hours without a GPU",
+    "make study": "hours",
+    "make paper DATA=folder": "data that are not ours; tests/benchmarks/test_paper.py goes that way with rendered ones",
+    "tmapr weights train head.safetensors --device cuda": "hours without a GPU",
+}
+"""Of these it is checked that the files are there and that exactly these options are taken."""
+
+APART = {*LONG, *REAL, *NOT_RUN}
+"""What is not run with the rest of its page."""
