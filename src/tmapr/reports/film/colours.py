@@ -25,7 +25,7 @@ def _from_hex(code: str) -> Colour:
 GROUND, PANEL, RULE = _from_hex("0b0e13"), _from_hex("12171e"), _from_hex("2a323c")
 INK, QUIET = _from_hex("f2f5f8"), _from_hex("a3aebb")
 ROAD, TRUTH = _from_hex("414c5a"), _from_hex("e4e8ed")
-BELIEF, AWAY = _from_hex("2fd0a0"), _from_hex("f0a000")
+BELIEF, AWAY, ALIKE = _from_hex("2fd0a0"), _from_hex("f0a000"), _from_hex("f2e14c")
 
 STATUSES = {
     Status.LOCALIZED: _from_hex("4cc3ff"),

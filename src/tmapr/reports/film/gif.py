@@ -12,16 +12,16 @@ import numpy as np
 from jaxtyping import Bool, Int, UInt8
 from scipy.spatial import KDTree
 
-from tmapr.reports.film.colours import AWAY, BELIEF, GROUND, INK, PANEL, ROAD, RULE, STATUSES, list_heat, mix
+from tmapr.reports.film.colours import ALIKE, AWAY, BELIEF, GROUND, INK, PANEL, ROAD, RULE, STATUSES, list_heat, mix
 from tmapr.reports.film.lettering import Pixels
 from tmapr.reports.film.lzw import compress
 
 CLEAR = 255
 """The colour that shows nothing."""
 _LEVELS, _GRAYS, _TINTS = 112, 40, 16
-_ALIKE = 22.0
+_ALIKE = 24.0
 """How far two colours of heat or gray may be apart that count as the same, in shades of 256."""
-_NEAREST = 8
+_NEAREST = 12
 _FINE = 6
 """Bits of a channel by which the nearest colour is looked up."""
 _SHADES = np.array([0.75, 1.0, 0.95])
@@ -81,7 +81,7 @@ def list_palette() -> UInt8[np.ndarray, "256 3"]:
     grays = [mix(INK, GROUND, share) for share in np.linspace(0, 1, _GRAYS).tolist()]
     others = [*STATUSES.values(), BELIEF]
     tints = [mix(colour, PANEL, share) for colour in others for share in np.linspace(0.12, 1, _TINTS).tolist()]
-    found = np.array([*heat.tolist(), *grays, *tints, PANEL, ROAD, RULE, AWAY], np.uint8)
+    found = np.array([*heat.tolist(), *grays, *tints, PANEL, ROAD, RULE, AWAY, *(mix(ALIKE, PANEL, share) for share in (0.25, 0.5, 0.75, 1.0))], np.uint8)
     palette = np.zeros((256, 3), np.uint8)
     palette[: len(found)] = found
     return palette

@@ -14,15 +14,18 @@ from tmapr.reports.drawing.lines import SILENCE, keep_bends, split_at_silences
 from tmapr.reports.drawing.scale import LinearScale, format_number, round_step
 from tmapr.reports.figures.trajectory_map import MapAxes
 from tmapr.reports.film.canvas import WIDTH, Box, Canvas, Points
-from tmapr.reports.film.colours import BELIEF, GROUND, PANEL, QUIET, ROAD, RULE, TRUTH, mix
+from tmapr.reports.film.colours import ALIKE, BELIEF, GROUND, PANEL, QUIET, ROAD, RULE, TRUTH, mix
 from tmapr.reports.film.marks import draw_belief, draw_estimate, draw_way
 from tmapr.reports.film.moments import Moment, Story
 
 _SMALL = 18.0
 _KEYS = 34.0
 """Points at the lower edge for what the marks mean."""
+_BAR = 36.0
+"""Points of the scale's bar, at least."""
 _LENS, _SPAN = 178.0, 36.0
 """Points and metres that the lens is wide."""
+_INSET = 10.0
 _REMEMBERED = 200
 """Moments whose way is seen through the lens."""
 
@@ -31,12 +34,17 @@ class MapPanel:
     """Owns the layer of what stays; moments are to come in their order."""
 
     def __init__(self, story: Story, box: Box, scale: float) -> None:
-        references = [path.positions[part] for path in story.run.references for part in split_at_silences(path.seconds)]
-        room = Box(box.left, box.top, box.width, box.height - _KEYS)
-        self.view = fit_view(MapAxes.of(story.sequence, story.run.references), room)
-        self._box, self._story, self._last = box, story, None
-        driven = [*references, story.sequence.truth.values[story.sequence.truth.known]]
-        self._lens = Lens(choose_corner(room, self.view(np.vstack(driven))), references)
+        sequence, mapped = story.sequence, story.run.references
+        references = [path.positions[part] for path in mapped for part in split_at_silences(path.seconds)]
+        room, axes = Box(box.left, box.top, box.width, box.height - _KEYS), MapAxes.of(sequence, mapped)
+        driven = np.vstack([*references, sequence.truth.values[sequence.truth.known]])
+        self.view = fit_view(axes, room)
+        corner = choose_corner(room, self.view(driven))
+        if count_inside(corner, self.view(driven)):
+            self.view = fit_view(axes, leave_out(room, corner))
+        self._box, self._story = box, story
+        self._last: Moment | None = None
+        self._lens = Lens(corner, references)
         self._layer = Canvas.blank(round(WIDTH * scale), GROUND).inside(box)
         self._layer.fill(box, PANEL)
         for part in references:
@@ -46,8 +54,7 @@ class MapPanel:
 
     def drive(self, moment: Moment) -> None:
         """The way from the moment before to this one, which stays on the map."""
-        before: Moment | None = self._last
-        self._last = moment
+        before, self._last = self._last, moment
         self._lens.follow(moment)
         if before is not None and moment.seconds - before.seconds <= SILENCE:
             draw_way(self._layer, self.view, before, moment)
@@ -61,8 +68,9 @@ class MapPanel:
         self._lens.draw(frame, references, moment)
 
     def _draw_scale_bar(self) -> None:
-        metres = round_step((self.view.x.high - self.view.x.low) / 8)
-        width = metres * (self.view.x.pixels[1] - self.view.x.pixels[0]) / (self.view.x.high - self.view.x.low)
+        scale = (self.view.x.pixels[1] - self.view.x.pixels[0]) / (self.view.x.high - self.view.x.low)
+        metres = round_step(_BAR / scale)
+        width = metres * scale
         right, y = self._box.right - 16, self._box.bottom - 14
         ends = np.array([[right - width, y - 6], [right - width, y], [right, y], [right, y - 6]])
         self._layer.line(ends, QUIET, 2.0)
@@ -70,17 +78,21 @@ class MapPanel:
 
     def _draw_keys(self) -> None:
         """What the marks mean, in a row at the lower edge."""
-        sequence = self._story.sequence
+        sequence, layer = self._story.sequence, self._layer
         x, y = self._box.left + 14, self._box.bottom - 14
-        keys = [(ROAD, 7.0, f"mapped: {', '.join(self._story.run.experiment.data.references)}")]
+        names = layer.shorten(", ".join(self._story.run.experiment.data.references), 80, _SMALL)
+        keys = [(ROAD, 7.0, f"mapped: {names}")]
         if sequence.truth.known.any():
             keys.append((TRUTH, 1.5, "true path"))
         for colour, width, words in keys:
-            self._layer.line(np.array([[x + 2, y - 6], [x + 24, y - 6]]), colour, width)
-            x = self._layer.text(self._layer.shorten(words, 300, _SMALL), (x + 35, y), _SMALL, QUIET) + 22
+            layer.line(np.array([[x + 2, y - 6], [x + 22, y - 6]]), colour, width)
+            x = layer.text(words, (x + 31, y), _SMALL, QUIET) + 20
         if sequence.trial.beliefs is not None:
-            self._layer.dot(np.array([x + 8, y - 6]), 7.0, mix(BELIEF, PANEL, 0.7))
-            self._layer.text("it may be here", (x + 22, y), _SMALL, QUIET)
+            layer.dot(np.array([x + 8, y - 6]), 7.0, mix(BELIEF, PANEL, 0.7))
+            x = layer.text("may be here", (x + 21, y), _SMALL, QUIET) + 20
+        if sequence.table.first.positions.known.any():
+            layer.ring(np.array([x + 8, y - 6]), 7.0, ALIKE, 2.5)
+            layer.text("looks most alike", (x + 22, y), _SMALL, QUIET)
 
 
 class Lens:
@@ -128,15 +140,24 @@ def fit_view(axes: MapAxes, box: Box) -> MapAxes:
 
 def choose_corner(box: Box, points: Points) -> Box:
     """The corner of a box in which a lens hides the fewest points."""
-    inner = box.shrink(10)
+    inner = box.shrink(_INSET)
     corners = [
         Box(left, top, _LENS, _LENS)
         for left in (inner.left, inner.right - _LENS)
         for top in (inner.top, inner.bottom - _LENS)
     ]
 
-    def count_hidden(corner: Box) -> int:
-        low, high = [corner.left, corner.top], [corner.right, corner.bottom]
-        return int(((points >= low) & (points <= high)).all(axis=1).sum())
+    return min(corners, key=lambda corner: count_inside(corner, points))
 
-    return min(corners, key=count_hidden)
+
+def count_inside(box: Box, points: Points) -> int:
+    """How many points lie in a box."""
+    low, high = [box.left, box.top], [box.right, box.bottom]
+    return int(((points >= low) & (points <= high)).all(axis=1).sum())
+
+
+def leave_out(box: Box, corner: Box) -> Box:
+    """What is left of a box beside the lens in its corner."""
+    beside = corner.width + _INSET
+    on_left = corner.left < box.left + box.width / 2
+    return Box(box.left + beside if on_left else box.left, box.top, box.width - beside, box.height)

@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from tmapr.reports.figures.trajectory_map import MapAxes
 from tmapr.reports.film.canvas import Canvas, Points
-from tmapr.reports.film.colours import BELIEF, GROUND, INK, PANEL, STATUSES, TRUTH, mix
+from tmapr.reports.film.colours import ALIKE, BELIEF, GROUND, INK, PANEL, STATUSES, TRUTH, mix
 from tmapr.reports.film.moments import Moment
 from tmapr.types import CHI2_95, Reason, Status
 
@@ -40,7 +40,10 @@ def draw_belief(canvas: Canvas, view: MapAxes, references: Points, moment: Momen
 
 
 def draw_estimate(canvas: Canvas, view: MapAxes, moment: Moment) -> None:
-    """The 95 % ellipse, a thin line to the match that was believed, the estimate with its direction; the truth below."""
+    """The estimate with its direction in its 95 % ellipse, and a thin line to the match that was believed.
+
+    Beneath are the truth, and the reference that looks most alike, wherever that is.
+    """
     here, colour = view(moment.position[None])[0], STATUSES[moment.status]
     if moment.truth is not None:
         canvas.dot(view(moment.truth[None])[0], 4.5, TRUTH)
@@ -48,6 +51,8 @@ def draw_estimate(canvas: Canvas, view: MapAxes, moment: Moment) -> None:
     with canvas.glaze(0.12) as over:
         over.area(ring, colour)
     canvas.line(np.vstack([ring, ring[:1]]), colour, 2.0)
+    if moment.alike is not None:
+        canvas.ring(view(moment.alike[None])[0], 9.0, ALIKE, 2.5)
     if moment.match is not None and moment.match.believed:
         there = view(moment.match.position[None])[0]
         canvas.line(np.stack([here, there]), INK, 1.5)

@@ -42,6 +42,8 @@ class Moment:
     """Rows of the map where it may be, and their probabilities."""
     masses: Float[np.ndarray, " some"]
     match: Match | None
+    alike: Float[np.ndarray, "2"] | None
+    """Where the reference lies that ranked first, before anything was judged: what retrieval alone would have said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Story:
             likely=likely,
             masses=masses,
             match=self.find_match(row),
+            alike=table.first.positions.values[row] if table.first.positions.known[row] else None,
         )
 
     def find_match(self, row: int) -> Match | None:

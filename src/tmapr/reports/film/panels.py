@@ -12,7 +12,7 @@ from tmapr.reports.film.lettering import wrap
 from tmapr.reports.film.moments import Match, Moment
 from tmapr.types import Status
 
-_SMALL, _CAPTION, _VALUE, _STATUS = 18.0, 20.0, 29.0, 46.0
+_SMALL, _CAPTION, _VALUE, _STATUS = 18.0, 20.0, 28.0, 46.0
 _BAND = 34.0
 _LIKELY = 0.5
 _AWAY = 100.0
@@ -45,7 +45,7 @@ def draw_picture(canvas: Canvas, box: Box, shown: Shown) -> None:
         colours = list_heat() if shown.believed else list_grays()
         canvas.paste(colours[shown.picture], box)
     band = Box(box.left, box.bottom - _BAND, box.width, _BAND)
-    with canvas.inside(band).glaze(0.72) as over:
+    with canvas.inside(band).glaze(0.82) as over:
         over.fill(band, GROUND)
     base = box.bottom - 10
     inside = canvas.inside(band)
@@ -100,7 +100,7 @@ def list_facts(moment: Moment) -> list[Fact]:
     facts = [Fact(_format_metres(moment.radius), "95 % radius", 118)]
     if moment.error is not None:
         facts.append(Fact(_format_metres(moment.error), "true error", 118))
-    facts.append(Fact(f"{np.hypot(*moment.velocity):.1f} m/s", "speed", 132))
+    facts.append(Fact(f"{np.hypot(*moment.velocity):.1f} m/s", "speed", 138))
     if moment.off_map is not None:
         facts.append(Fact(f"{100 * moment.off_map:.0f} %", "off the map", 112, moment.off_map >= _LIKELY))
     return facts
