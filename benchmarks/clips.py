@@ -25,7 +25,8 @@ from proving import HOME, REPORTING, Ground, plan_world
 from proving_rows import METHOD, ROWS, Row, load_rows
 from tmapr.artifacts.atomic import write_text
 from tmapr.config.dump import dump_toml
-from tmapr.evaluation.decisions import Mapped
+from tmapr.evaluation.decisions import OFF, Mapped
+from tmapr.evaluation.loops import opportunities
 from tmapr.evaluation.off_map import list_stretches, measure_way
 from tmapr.experiment import Data, Experiment
 from tmapr.reports.reported import ReportedRun, ReportedSequence
@@ -36,7 +37,7 @@ Kind = Literal["twin", "wrong", "lost"]
 GROUNDS = {ground.name: ground for ground in REPORTING if not ground.trained}
 AROUND = 25.0
 """Metres shown before and after."""
-SECONDS, RATE, WIDTH = 8.0, 6.0, 640
+SECONDS, RATE, WIDTH = 8.0, 6, 640
 """Of a clip: it is as fast as that takes."""
 
 
@@ -50,6 +51,7 @@ class Shot:
 
     @property
     def ground(self) -> Ground:
+        """The world."""
         return GROUNDS[self.world]
 
 
@@ -142,15 +144,25 @@ def tell(shot: Shot, run: ReportedRun, sequence: ReportedSequence, stretch: Stre
         radii = sequence.semi_axes[stretch.rows]
         told = (
             f"{part}, all of them `localized` and wrong: {errors.min():.0f} to {errors.max():.0f} m off,"
-            f" while the 95 % radius says {np.median(radii):.1f} m in the median"
+            f" while the 95 % radius says {np.median(radii):.1f} m in the median. {count_off(run, sequence, stretch)}"
+            " of these frames are off the map, in streets that look like mapped ones"
         )
     else:
         statuses = [status.value for status in sequence.table.statuses[stretch.rows]]
         shares = (f"{100 * statuses.count(name) / count:.0f} % {name}" for name in dict.fromkeys(statuses))
-        told = f"{part}, none of them `localized`: {', '.join(shares)}. The error is {np.median(errors):.0f} m in the median"
+        told = (
+            f"{part}, none of them `localized`: {', '.join(shares)}; {np.median(errors):.0f} m from the truth in the"
+            f" median. {count_off(run, sequence, stretch)} of these frames are off the map"
+        )
     ground = shot.ground
-    world = f"{ground.kind}, style {ground.style}, seed {ground.seed}; mapped: {ground.day}, asked: {ground.night}"
-    return f"**{world}.** {told}."
+    drive = f"{ground.night}, leaving the map for a while" if shot.drive == "away" else ground.night
+    world = f"{ground.kind}, style {ground.style}, seed {ground.seed}; mapped at {ground.day}, driven at {drive}"
+    return f"**{world[0].upper()}{world[1:]}.** {told}."
+
+
+def count_off(run: ReportedRun, sequence: ReportedSequence, stretch: Stretch) -> int:
+    """Frames of a stretch that are off the map."""
+    return int((~opportunities(sequence.truth.values[stretch.rows], run.memory.positions, OFF)).sum())
 
 
 def film(shot: Shot, stretch: Stretch, path: Path) -> list[str]:
@@ -160,7 +172,7 @@ def film(shot: Shot, stretch: Stretch, path: Path) -> list[str]:
     options = ["--from", begin, "--to", end, "--speed", speed, "--rate", RATE, "--width", WIDTH]
     run = HOME / "runs/clips" / f"{shot.world}-{shot.drive}"
     call("tmapr", "film", run, "--out", path, *options, "--quiet")
-    return [f"{option}" for option in options]
+    return [str(option) for option in options]
 
 
 def call(module: str, *arguments: object) -> None:
@@ -169,8 +181,9 @@ def call(module: str, *arguments: object) -> None:
 
 HEADS = {
     "twin": ("Twins", "places that look alike, and the right one is held"),
-    "wrong": ("Failures", "it was sure, or silent, and should not have been"),
+    "wrong": ("Failures", "sure and wrong, or not sure for long"),
 }
+ALTERNATIVES = {"twin": "A place with a twin", "wrong": "Localized and wrong", "lost": "Not localized for long"}
 
 
 def main() -> None:
@@ -178,7 +191,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HOME / "docs", help="the folder of gallery.md and images/")
     out = parser.parse_args().out
     parts, seen = [INTRODUCTION], set[str]()
-    for number, shot in enumerate(choose_shots(list(load_rows(ROWS / "styles" / METHOD).values())), start=1):
+    for shot in choose_shots(list(load_rows(ROWS / "styles" / METHOD).values())):
         run = make_run(shot)
         sequence = run.sequences[0]
         stretch = find_stretch(shot.kind, run, sequence)
@@ -187,23 +200,24 @@ def main() -> None:
         if shot.kind in HEADS and HEADS[shot.kind][0] not in seen:
             seen.add(HEADS[shot.kind][0])
             parts.append(f"## {HEADS[shot.kind][0]}: {HEADS[shot.kind][1]}")
-        parts.append(f"![{shot.kind} {number}: {shot.world}, {shot.drive}]({picture})")
+        parts.append(f"![{ALTERNATIVES[shot.kind]}: {shot.world}, {shot.drive}]({picture})")
         parts.append(tell(shot, run, sequence, stretch))
-        parts.append(f"`tmapr film runs/clips/{shot.world}-{shot.drive} {' '.join(options)}`")
+        parts.append(f"`tmapr film runs/clips/{shot.world}-{shot.drive} --out docs/{picture} {' '.join(options)}`")
         print(f"{out / picture}: {(out / picture).stat().st_size / 1e6:.2f} MB", flush=True)
     write_text(out / "gallery.md", "\n\n".join(parts) + "\n")
 
 
 INTRODUCTION = """# Twins and failures
 
-Six drives of [worlds that nothing was chosen on](results/styles.md), with default settings and without a pose head. What is shown was
-chosen by a rule: the worst nights and the longest stretches, not the prettiest. `python benchmarks/clips.py` has the rule, and makes
-this page and its pictures again.
+Six drives of [worlds that nothing was chosen on](results/styles.md), with default settings and without a pose head.
+What is shown was chosen by a rule: the worst drives and the longest stretches of them, not the prettiest. `python
+benchmarks/clips.py` has the rule, and makes this page and its pictures again.
 
-In each clip: the camera's image above, the mapped view that it was matched with below, gray where that was not believed; on the map
-the way driven so far in the colour of its status, the truth in white, where the camera may be in green, and a yellow ring around
-what looks most alike, which is all that plain retrieval would go by. In the corner are 36 m around the estimate with its 95 %
-ellipse. Wrong is farther from the truth than 10 m, or than two references lie apart."""
+In each clip the camera's image is above, the mapped view that it was matched with below, gray where that was not
+believed. On the map are the way driven so far in the colour of its status, the truth in white, where the camera may be
+in green, and a yellow ring around what looks most alike, which is all that plain retrieval would go by. In the corner
+are 36 m around the estimate, with its 95 % ellipse. Wrong is farther from the truth than 10 m, or than two steps of the
+map; off the map is farther than 20 m from all that was mapped."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A film's frame while it is drawn: places in points, of which a frame is 1280 wide, pixels as many as were asked for."""
+"""A film's frame while it is drawn: places in points, of which it is 1280 wide, on as many pixels as were asked for."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -33,6 +33,7 @@ STATUSES = {
     Status.PREDICTING: _from_hex("e08cc8"),
     Status.LOST: _from_hex("ff6b3d"),
 }
+ALARM = STATUSES[Status.LOST]
 
 
 @cache

@@ -23,7 +23,7 @@ class Cut:
     rate: float
 
     @classmethod
-    def of(  # noqa: PLR0913 - what may be asked for, and what follows from the drive and the format
+    def of(
         cls,
         seconds: Float[np.ndarray, " n"],
         fastest: float,

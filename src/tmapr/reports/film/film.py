@@ -1,10 +1,10 @@
 """A film of a drive: which frames, what they show, and the file that holds them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
@@ -23,6 +23,7 @@ from tmapr.reports.reported import ReportedRun, ReportedSequence
 from tmapr.types import Watch
 
 
+@runtime_checkable
 class FilmWriter(Protocol):
     """Takes frames one after another."""
 
@@ -33,16 +34,11 @@ class FilmWriter(Protocol):
         """After the last one."""
 
 
-class _Opener(Protocol):
-    def __call__(self, stream: IO[bytes], rate: float) -> FilmWriter:
-        """A writer into an open file."""
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
     """How a kind of file is written, and the most frames a second that it is given unasked."""
 
-    open: _Opener
+    open: Callable[[IO[bytes], float], FilmWriter]
     rate: float
 
 
@@ -65,7 +61,8 @@ def find_format(path: Path) -> Format:
     """The format that a file's suffix asks for."""
     found = FORMATS.get(path.suffix.lower())
     if found is None:
-        raise InputError(f"--out {path}: a film is a {' or a '.join(FORMATS)} file, not {path.suffix or 'one without'}")
+        given = path.suffix or "one without a suffix"
+        raise InputError(f"--out {path}: a film is a {' or a '.join(FORMATS)} file, not {given}")
     return found
 
 

@@ -4,6 +4,7 @@ A film may be of any length, so no picture is kept in memory: the drive is read 
 any order; each is read once, before the film begins, and laid aside on disk in a file that has no name.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import IO
 import cv2
 import numpy as np
 
-from tmapr.artifacts.atomic import naming
 from tmapr.reports.drawing.pictures import PagePicture
 from tmapr.reports.page.footage import AbsentError, group_by_traverse, stream_pictures
 from tmapr.reports.reported import ReportedRun, ReportedSequence
@@ -58,7 +58,6 @@ class Shelf:
     """Pictures of references, by their rows in the map."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "a film's matches"
         self._file: IO[bytes] = TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the shelf
         self._places: dict[int, tuple[int, int]] = {}
         self._absent: dict[str, str] = {}
@@ -98,6 +97,5 @@ class Shelf:
 
     def _keep(self, row: int, picture: PagePicture) -> None:
         _, encoded = cv2.imencode(".png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 1])
-        with naming(self._path):
-            start = self._file.seek(0, 2)
-            self._places[row] = (start, self._file.write(encoded.tobytes()))
+        start = self._file.seek(0, os.SEEK_END)
+        self._places[row] = (start, self._file.write(encoded.tobytes()))

@@ -81,7 +81,19 @@ def list_palette() -> UInt8[np.ndarray, "256 3"]:
     grays = [mix(INK, GROUND, share) for share in np.linspace(0, 1, _GRAYS).tolist()]
     others = [*STATUSES.values(), BELIEF]
     tints = [mix(colour, PANEL, share) for colour in others for share in np.linspace(0.12, 1, _TINTS).tolist()]
-    found = np.array([*heat.tolist(), *grays, *tints, PANEL, ROAD, RULE, AWAY, *(mix(ALIKE, PANEL, share) for share in (0.25, 0.5, 0.75, 1.0))], np.uint8)
+    found = np.array(
+        [
+            *heat.tolist(),
+            *grays,
+            *tints,
+            PANEL,
+            ROAD,
+            RULE,
+            AWAY,
+            *(mix(ALIKE, PANEL, share) for share in (0.25, 0.5, 0.75, 1.0)),
+        ],
+        np.uint8,
+    )
     palette = np.zeros((256, 3), np.uint8)
     palette[: len(found)] = found
     return palette

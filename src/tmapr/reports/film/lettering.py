@@ -25,15 +25,14 @@ _PLAIN = {"±": "+/-", "·": "-", "–": "-", "−": "-", "…": "...", "’": "
 """Strokes know ASCII alone; what else there is they show as question marks."""
 
 
-def write(pixels: Pixels, words: str, at: tuple[float, float], size: float, colour: Colour, weight: Weight) -> None:
+def write(pixels: Pixels, words: str, at: tuple[int, int], size: float, colour: Colour, weight: Weight) -> None:
     """Words from a point of their base line on, to the right; what lies outside is cut off."""
     if not words:
         return
-    left, base = (int(np.floor(value)) for value in at)
     # Room around them: letters may reach below the line and a little to the left of where they begin.
     before, above, below = 2, int(size) + 2, int(size / 2) + 2
     mask = _draw_mask(words, size, weight, (before, above, below))
-    top, left = base - above, left - before
+    top, left = at[1] - above, at[0] - before
     rows = slice(max(0, -top), max(0, min(mask.shape[0], pixels.shape[0] - top)))
     columns = slice(max(0, -left), max(0, min(mask.shape[1], pixels.shape[1] - left)))
     share = mask[rows, columns, None] / 255.0
@@ -69,7 +68,9 @@ def wrap(words: str, width: float, size: float) -> list[str]:
     return [shorten(line, width, size) for line in lines if line]
 
 
-def _draw_mask(words: str, size: float, weight: Weight, room: tuple[int, int, int]) -> UInt8[np.ndarray, "rows columns"]:
+def _draw_mask(
+    words: str, size: float, weight: Weight, room: tuple[int, int, int]
+) -> UInt8[np.ndarray, "rows columns"]:
     """The words in white on black, with room before the first letter, above and below the base line."""
     before, above, below = room
     wide = before + -(-_measure_drawn(words, size, weight) // _DRAWN) + 3

@@ -1,9 +1,9 @@
 """The compression of GIF, in which pixels that look alike count as the same.
 
-LZW replaces strings that it has met by numbers. A thermal picture is noise, in which no string comes twice; but a colour
-beside another in the palette cannot be told apart from it, so a string is also taken if its colours are as near as that.
-A pixel that still looks like the one before it may stay as it is, too: that is the colour `clear`, which shows nothing.
-Each choice is held against the true colour, so that nothing adds up from frame to frame.
+LZW replaces strings that it has met by numbers. A thermal picture is noise, in which no string comes twice; but a
+colour beside another in the palette cannot be told apart from it, so a string is also taken if its colours are as near
+as that. A pixel that still looks like the one before it may stay as it is, too: that is the colour `clear`, which shows
+nothing. Each choice is held against the true colour, so that nothing adds up from frame to frame.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ _RESTART, _END = 256, 257
 
 
 @compiled()
-def compress(colours, shown, near, looks, clear):
+def compress(colours: np.ndarray, shown: np.ndarray, near: np.ndarray, looks: np.ndarray, clear: int) -> np.ndarray:
     """The codes of one frame, eight bits a colour, and what is shown afterwards, which replaces `shown`.
 
     `near[colour]` lists colours that may stand for it, the best first, ended by -1; `looks[a, b]` says whether b may
@@ -74,7 +74,7 @@ def compress(colours, shown, near, looks, clear):
 
 
 @compiled()
-def _emit(out, state, code, width):
+def _emit(out: np.ndarray, state: np.ndarray, code: int, width: int) -> None:
     """Bits from the lowest on, as GIF packs them."""
     state[1] |= code << state[2]
     state[2] += width

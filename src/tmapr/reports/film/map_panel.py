@@ -80,7 +80,7 @@ class MapPanel:
         """What the marks mean, in a row at the lower edge."""
         sequence, layer = self._story.sequence, self._layer
         x, y = self._box.left + 14, self._box.bottom - 14
-        names = layer.shorten(", ".join(self._story.run.experiment.data.references), 80, _SMALL)
+        names = layer.shorten(", ".join(self._story.run.experiment.data.references), 80.0, _SMALL)
         keys = [(ROAD, 7.0, f"mapped: {names}")]
         if sequence.truth.known.any():
             keys.append((TRUTH, 1.5, "true path"))
@@ -108,7 +108,7 @@ class Lens:
 
     def draw(self, frame: Canvas, references: Points, moment: Moment) -> None:
         """What lies around the estimate of a moment."""
-        frame.fill(self._box.shrink(-3), RULE)
+        frame.fill(self._box.shrink(-3.0), RULE)
         canvas, (x, y), half = frame.inside(self._box), moment.position.tolist(), _SPAN / 2
         canvas.fill(self._box, GROUND)
         view = MapAxes(

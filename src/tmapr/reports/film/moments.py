@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tmapr.artifacts.trajectory import Column
+from tmapr.evaluation.decisions import Mapped
 from tmapr.reports.reported import ReportedRun, ReportedSequence
 from tmapr.types import Reason, Status, Verdict
 
@@ -36,6 +37,8 @@ class Moment:
     velocity: Float[np.ndarray, "2"]
     truth: Float[np.ndarray, "2"] | None
     error: float | None
+    wrong: bool
+    """Whether it is called localized, and known to be farther from there than counts as right."""
     off_map: float | None
     """Probability that it has left the map."""
     likely: Int[np.ndarray, " some"]
@@ -55,17 +58,20 @@ class Story:
     errors: Column = field(init=False)
     match_errors: Column = field(init=False)
     semi_axes: Float[np.ndarray, " n"] = field(init=False)
+    tolerance: float = field(init=False)
 
     def __post_init__(self) -> None:
         of = self.sequence
         object.__setattr__(self, "errors", of.errors(of.fused))
         object.__setattr__(self, "match_errors", of.errors(of.table.reference_positions))
         object.__setattr__(self, "semi_axes", of.semi_axes)
+        memory = self.run.memory
+        object.__setattr__(self, "tolerance", Mapped(memory.positions[memory.order]).tolerance)
 
     def tell(self, row: int) -> Moment:
         """What is known of a frame."""
         table, truth = self.sequence.table, self.sequence.truth
-        beliefs = self.sequence.trial.beliefs
+        beliefs, error = self.sequence.trial.beliefs, _look_up(self.errors, row)
         likely, masses = (np.zeros(0, np.int64), np.zeros(0)) if beliefs is None else beliefs.after(row)
         return Moment(
             seconds=float(self.sequence.seconds[row]),
@@ -76,7 +82,8 @@ class Story:
             radius=float(self.semi_axes[row]),
             velocity=table.velocities[row],
             truth=truth.values[row] if truth.known[row] else None,
-            error=_look_up(self.errors, row),
+            error=error,
+            wrong=table.statuses[row] is Status.LOCALIZED and error is not None and error > self.tolerance,
             off_map=_look_up(table.p_off_map, row),
             likely=likely,
             masses=masses,

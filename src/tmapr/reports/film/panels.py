@@ -7,22 +7,37 @@ from jaxtyping import Float, Int
 
 from tmapr.reports.drawing.pictures import PagePicture
 from tmapr.reports.film.canvas import Box, Canvas
-from tmapr.reports.film.colours import AWAY, BELIEF, GROUND, INK, PANEL, QUIET, RULE, STATUSES, list_grays, list_heat
+from tmapr.reports.film.colours import (
+    ALARM,
+    AWAY,
+    BELIEF,
+    GROUND,
+    INK,
+    PANEL,
+    QUIET,
+    RULE,
+    STATUSES,
+    Colour,
+    list_grays,
+    list_heat,
+)
 from tmapr.reports.film.lettering import wrap
 from tmapr.reports.film.moments import Match, Moment
 from tmapr.types import Status
 
-_SMALL, _CAPTION, _VALUE, _STATUS = 18.0, 20.0, 28.0, 46.0
+_SMALL, _CAPTION, _VALUE, _STATUS = 18.0, 20.0, 27.0, 46.0
 _BAND = 34.0
 _LIKELY = 0.5
 _AWAY = 100.0
 
 WORDS = {
-    Status.LOCALIZED: ("localized", "it knows where it is"),
-    Status.APR_ONLY: ("pose head only", "nothing matches; a network guesses"),
-    Status.PREDICTING: ("predicting", "not sure; it goes on from before"),
-    Status.LOST: ("lost", "it does not know, and says so"),
+    Status.LOCALIZED: ("localized", "sure of where it is"),
+    Status.APR_ONLY: ("pose head only", "no match; a network guesses"),
+    Status.PREDICTING: ("predicting", "not sure; carries on"),
+    Status.LOST: ("lost", "does not know, and says so"),
 }
+WRONG = "sure of where it is, and wrong"
+"""What nobody on board can know: it is said where the true position is known, and only there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,34 +90,37 @@ def draw_header(canvas: Canvas, box: Box, moment: Moment) -> None:
     """The status in its colour, and beside it the numbers of the moment."""
     colour = STATUSES[moment.status]
     word, meaning = WORDS[moment.status]
-    canvas.fill(Box(box.left, box.top, 7, box.height), colour)
+    canvas.fill(Box(box.left, box.top, 7.0, box.height), colour)
     canvas.text(word, (box.left + 22, box.top + 42), _STATUS, colour, 700)
-    canvas.text(meaning, (box.left + 23, box.bottom - 7), _SMALL + 2, QUIET)
+    said, tone = (WRONG, ALARM) if moment.wrong else (meaning, QUIET)
+    canvas.text(said, (box.left + 23, box.bottom - 7), _SMALL + 2, tone)
     x = box.right
     for fact in reversed(list_facts(moment)):
-        canvas.text(fact.value, (x, box.top + 39), _VALUE, AWAY if fact.alarming else INK, 600, "right")
+        canvas.text(fact.value, (x, box.top + 39), _VALUE, fact.colour, 600, "right")
         canvas.text(fact.label, (x, box.bottom - 7), _SMALL, QUIET, align="right")
         x -= fact.width
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A number with its name, how many points wide its column is, and whether it is to be seen first."""
+    """A number with its name, how many points wide its column is, and its colour."""
 
     value: str
     label: str
     width: float
-    alarming: bool = False
+    colour: Colour = INK
 
 
 def list_facts(moment: Moment) -> list[Fact]:
     """The numbers of a moment; what nobody knows is left out."""
-    facts = [Fact(_format_metres(moment.radius), "95 % radius", 118)]
+    facts = [Fact(_format_metres(moment.radius), "95 % radius", 118.0)]
     if moment.error is not None:
-        facts.append(Fact(_format_metres(moment.error), "true error", 118))
-    facts.append(Fact(f"{np.hypot(*moment.velocity):.1f} m/s", "speed", 138))
+        facts.append(Fact(_format_metres(moment.error), "true error", 114.0, ALARM if moment.wrong else INK))
+    facts.append(Fact(f"{np.hypot(*moment.velocity):.1f} m/s", "speed", 142.0))
     if moment.off_map is not None:
-        facts.append(Fact(f"{100 * moment.off_map:.0f} %", "off the map", 112, moment.off_map >= _LIKELY))
+        facts.append(
+            Fact(f"{100 * moment.off_map:.0f} %", "off the map", 112.0, AWAY if moment.off_map >= _LIKELY else INK)
+        )
     return facts
 
 
@@ -121,7 +139,7 @@ def draw_timeline(
             part = Box(box.left + box.width * begin / length, box.top, box.width * (end - begin) / length, box.height)
             canvas.fill(part, STATUSES[order[statuses[start]]])
     x = box.left + box.width * at / length
-    canvas.fill(Box(x - 2, box.top - 4, 4, box.height + 8), INK)
+    canvas.fill(Box(x - 2, box.top - 4, 4.0, box.height + 8), INK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +159,13 @@ class BeliefStrip:
         words = f"probability along the mapped route, {length:.0f} m"
         canvas.text(words, (left, self.box.top + 24), _SMALL, QUIET)
         canvas.text("off the map", (self.box.right - 14, self.box.top + 24), _SMALL, QUIET, align="right")
-        canvas.fill(Box(left, base, right - left, 2), RULE)
+        canvas.fill(Box(left, base, right - left, 2.0), RULE)
         scale = (right - left) / max(length, 1.0)
         for x, mass in zip((left + self.along[moment.likely] * scale).tolist(), moment.masses.tolist(), strict=True):
             height = (base - top) * float(np.sqrt(mass))
-            canvas.fill(Box(x - 1.5, base - height, 3, height), BELIEF)
+            canvas.fill(Box(x - 1.5, base - height, 3.0, height), BELIEF)
         away = Box(self.box.right - 14 - _AWAY, top, _AWAY, base - top)
-        canvas.fill(Box(away.left, base, away.width, 2), RULE)
+        canvas.fill(Box(away.left, base, away.width, 2.0), RULE)
         height = away.height * float(np.sqrt(moment.off_map or 0.0))
         if height >= 1:
             canvas.fill(Box(away.left, base - height, away.width, height), AWAY)

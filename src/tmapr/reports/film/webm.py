@@ -36,9 +36,9 @@ class WebmWriter:
         """Ends the file, and proves that it is whole: the encoder does not say where a disk was full."""
         if self._writer is not None:
             self._writer.release()
-        size = os.fstat(self._stream.fileno()).st_size
-        os.posix_fallocate(self._stream.fileno(), size, _ROOM)
-        os.ftruncate(self._stream.fileno(), size)
+        size = self._stream.seek(0, os.SEEK_END)
+        self._stream.write(bytes(_ROOM))
+        self._stream.truncate(size)
         with _named(self._stream) as name:
             if not _has_frame(name, self._frames - 1):
                 raise InputError("the film could not be written to its end; is the disk full?")
@@ -55,7 +55,7 @@ class WebmWriter:
 
 @contextmanager
 def _named(stream: IO[bytes]) -> Iterator[str]:
-    """A name with the suffix by which the format is known, for a file whose own must end otherwise until it is whole."""
+    """A name with the suffix by which the format is known; the file's own ends otherwise until it is whole."""
     with TemporaryDirectory(prefix="tmapr-film-") as folder:
         link = Path(folder) / "film.webm"
         link.symlink_to(f"/dev/fd/{stream.fileno()}")

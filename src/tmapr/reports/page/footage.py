@@ -155,6 +155,7 @@ def share_frames(sequences: int) -> int:
 
 
 def group_by_traverse(memory: Memory, rows: Iterable[int]) -> dict[str, list[int]]:
+    """The rows of each traverse, in order and each once."""
     groups: dict[str, list[int]] = {}
     for row in sorted(set(rows)):
         groups.setdefault(str(memory.sequences[row]), []).append(row)
