@@ -37,7 +37,7 @@ Kind = Literal["twin", "wrong", "lost"]
 GROUNDS = {ground.name: ground for ground in REPORTING if not ground.trained}
 AROUND = 25.0
 """Metres shown before and after."""
-SECONDS, RATE, WIDTH = 8.0, 6, 640
+SECONDS, RATE, WIDTH = 8.0, 5, 640
 """Of a clip: it is as fast as that takes."""
 
 

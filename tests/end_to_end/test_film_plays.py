@@ -22,7 +22,9 @@ PLAYED = """(async () => {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return filmed_run(tmp_path_factory.mktemp("home")).path
+    made = filmed_run(tmp_path_factory.mktemp("home")).path
+    assert command("evaluate", made, "--quiet") == 0  # once, and not for every film
+    return made
 
 
 def test_a_film_plays_in_a_browser(browser, folder, tmp_path):  # noqa: F811 - the fixture
