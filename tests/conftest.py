@@ -18,6 +18,7 @@ COMPILED = {
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",
+    "tmapr.reports.film.lzw",
     "tmapr.simulation.render",
     "tmapr.tracking.motion",
 }
@@ -35,6 +36,7 @@ WHOLE_RUNS = (
     "tests/contracts/test_places_to_run",
     "tests/end_to_end",
     "tests/latency",
+    "tests/reports/film",
     "tests/reports/page",
     "tests/running",
     "tests/snippets",

@@ -13,6 +13,7 @@ from tmapr.cli.config import config
 from tmapr.cli.demo import demo
 from tmapr.cli.evaluate import evaluate
 from tmapr.cli.export import export
+from tmapr.cli.film import film
 from tmapr.cli.import_ import import_recording
 from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
@@ -41,6 +42,7 @@ app.command()(show)
 app.command("run")(run_verb)
 app.command()(evaluate)
 app.command()(report)
+app.command()(film)
 app.command()(compare)
 app.command()(calibrate)
 app.command()(ablate)

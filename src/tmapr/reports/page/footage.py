@@ -35,6 +35,10 @@ _APART = 10
 """Frames between two of them, at least: neighbours show the same thing twice."""
 
 
+class AbsentError(InputError):
+    """There are no such images here: why not."""
+
+
 @dataclass(frozen=True, slots=True)
 class FramePictures:
     """The pictures that were found, by row, and in words why there are none."""
@@ -104,27 +108,42 @@ def read_pictures(
     experiment: Experiment, name: str, stamps: Mapping[int, int], box: tuple[int, int] = THUMBNAIL
 ) -> FramePictures:
     """Pictures of the rows of a sequence that have a stamp here; a damaged image is missing, a missing one no error."""
-    if not stamps:
-        return FramePictures({})
-    at = f"at {experiment.data.root}"
     found: dict[int, PagePicture] = {}
     try:
-        # One pass, and no frame is kept: those of a bag hold their images.
-        for row, frame in _select_frames(experiment, name, stamps):
-            if frame.stamp != stamps[row]:
-                return FramePictures({}, f"images of {name} {at} are of another recording")
-            picture = _read_picture(frame, experiment.perception.image, box)
+        for row, picture in stream_pictures(experiment, name, stamps, box):
             if picture is not None:
                 found[row] = picture
+    except AbsentError as absent:
+        return FramePictures({}, str(absent))
+    unread = f"images of {name} at {experiment.data.root} cannot be read"
+    return FramePictures(found, None if found or not stamps else unread)
+
+
+def stream_pictures(
+    experiment: Experiment, name: str, stamps: Mapping[int, int], box: tuple[int, int] = THUMBNAIL
+) -> Iterator[tuple[int, PagePicture | None]]:
+    """The same one after another, for whoever keeps none; a damaged image is None, images that are not there are told.
+
+    One pass, and no frame is kept: those of a bag hold their images.
+    """
+    if not stamps:
+        return
+    at = f"at {experiment.data.root}"
+    try:
+        for row, frame in _select_frames(experiment, name, stamps):
+            if frame.stamp != stamps[row]:
+                raise AbsentError(f"images of {name} {at} are of another recording")
+            yield row, _read_picture(frame, experiment.perception.image, box)
+    except AbsentError:
+        raise
     except (InputError, OSError):
-        return FramePictures({}, f"images of {name} are not {at}")
-    return FramePictures(found, None if found else f"images of {name} {at} cannot be read")
+        raise AbsentError(f"images of {name} are not {at}") from None
 
 
 def read_references(run: ReportedRun, rows: Iterable[int], box: tuple[int, int] = THUMBNAIL) -> FramePictures:
     """Pictures of references by their rows in the map's memory; each traverse is gone through once."""
     memory, found, absent = run.memory, dict[int, PagePicture](), list[str]()
-    for name, wanted in _group_by_traverse(memory, rows).items():
+    for name, wanted in group_by_traverse(memory, rows).items():
         stamps = {int(memory.frames[row]): int(memory.stamps[row]) for row in wanted}
         pictures = read_pictures(run.experiment, name, stamps, box)
         found |= {row: pictures.found[frame] for row in wanted if (frame := int(memory.frames[row])) in pictures.found}
@@ -168,7 +187,8 @@ def share_frames(sequences: int) -> int:
     return max(1, MOST_PICTURES // (2 * max(1, sequences)))
 
 
-def _group_by_traverse(memory: Memory, rows: Iterable[int]) -> dict[str, list[int]]:
+def group_by_traverse(memory: Memory, rows: Iterable[int]) -> dict[str, list[int]]:
+    """The rows of each traverse, in order and each once."""
     groups: dict[str, list[int]] = {}
     for row in sorted(set(rows)):
         groups.setdefault(str(memory.sequences[row]), []).append(row)
