@@ -1,10 +1,12 @@
 """Photographs of pages for the documentation, taken by a browser without a window.
 
-`python benchmarks/screenshots.py RUN BLIND` writes docs/images/report-1280.png and report-400.png of the first run,
-report-unknown-400.png of the second, whose test sequence has no positions, and compare-1280.png of both together.
+After `make demo`, `python benchmarks/screenshots.py runs/demo` writes into docs/images: the run's page, its map's, that
+of the same drive run without positions, and that of both runs together.
 """
 
 import argparse
+import csv
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -12,10 +14,15 @@ import cv2
 import numpy as np
 
 from browser import browsing
+from tmapr.cli.map import map_reference
+from tmapr.cli.run import run
+from tmapr.cli.show import show
+from tmapr.config import changed, dump_toml
 from tmapr.reports.page.page import render_page
 from tmapr.reports.reported import ReportedRun
 
 OUT = Path(__file__).parents[1] / "docs/images"
+PHOTOGRAPHS = ("report-1280", "report-400", "report-unknown-400", "compare-1280", "map-1280", "map-400")
 MOST = 300_000
 """Bytes of a photograph, at most."""
 TALL = {1280: 1340, 400: 1750}
@@ -51,20 +58,44 @@ def reduce_colours(taken: bytes) -> bytes:
     return encoded.tobytes()
 
 
+def run_without_positions(known: ReportedRun, home: Path) -> Path:
+    """The same traverses, of which the one that is localized has lost its positions, mapped and run anew."""
+    data, (name, *_) = known.experiment.data, known.experiment.data.test
+    shutil.copytree(data.root, home / "data")
+    table = home / "data" / name / "frames.csv"
+    with table.open(encoding="utf-8", newline="") as stream:
+        rows = [(row["stamp"], row["file"]) for row in csv.DictReader(stream)]
+    with table.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([("stamp", "file"), *rows])
+    file = home / "unknown.toml"
+    renamed = {"name": "without-positions", "data.root": str(home / "data")}
+    file.write_text(dump_toml(changed(known.experiment, renamed)), encoding="utf-8")
+    map_reference(file, run=home / "run", quiet=True)
+    run(file, run=home / "run", quiet=True)
+    return home / "run"
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Photograph the pages of two runs.")
-    parser.add_argument("run", type=Path, help="a run with true positions")
-    parser.add_argument("unknown", type=Path, help="a run of a sequence without positions")
+    parser = argparse.ArgumentParser(description="Photograph the pages of a run and of its map.")
+    parser.add_argument("run", type=Path, help="a run of a folder's sequences with true positions")
     parser.add_argument("--out", type=Path, default=OUT, help="the folder to write to")
     given = parser.parse_args()
-    known, unknown = (ReportedRun.load(path) for path in (given.run, given.unknown))
     with tempfile.TemporaryDirectory() as folder:
+        home, known = Path(folder), ReportedRun.load(given.run)
+        unknown = ReportedRun.load(run_without_positions(known, home))
         pages = {"report": [known], "report-unknown": [unknown], "compare": [known, unknown]}
         for name, runs in pages.items():
-            (Path(folder) / f"{name}.html").write_text(render_page(runs), encoding="utf-8")
-        for name, width in (("report", 1280), ("report", 400), ("report-unknown", 400), ("compare", 1280)):
-            page, png = Path(folder) / f"{name}.html", given.out / f"{name}-{width}.png"
-            photograph(page, width, png, act="" if name == "compare" else CHOOSE)
+            (home / f"{name}.html").write_text(render_page(runs), encoding="utf-8")
+        show(given.run, out=home / "map.html", quiet=True)
+        for name, widths in {
+            "report": (1280, 400),
+            "report-unknown": (400,),
+            "compare": (1280,),
+            "map": (1280, 400),
+        }.items():
+            for width in widths:
+                act = CHOOSE if name.startswith("report") else ""
+                photograph(home / f"{name}.html", width, given.out / f"{name}-{width}.png", act=act)
 
 
 if __name__ == "__main__":

@@ -48,12 +48,8 @@ class Container:
     def run(self, line):
         """A shell in the root, with the settings of the steps so far and this machine's way to its package index."""
         lent = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-        given = {
-            **self.arguments,
-            **self.environment,
-            **lent,
-            "HOME": "/root" if self.user == "root" else "/home/robot",
-        }
+        home = "/root" if self.user == "root" else f"/home/{self.user}"
+        given = {**self.arguments, **self.environment, **lent, "HOME": home, "PIP_CERT": CERTIFICATES}
         words = [f"{name}={value}" for name, value in given.items()]
         inside = f"cd {self.folder} && {line}"
         enter = ["chroot", f"--userspec={self.user}", str(self.root), "/usr/bin/env", "-i", *words, "sh", "-c", inside]

@@ -1,7 +1,6 @@
 """A film in a real browser: it plays."""
 
 import pytest
-from test_browser import browser  # noqa: F401 - a fixture
 
 from commandline import command
 from filmed import filmed_run
@@ -27,7 +26,7 @@ def folder(tmp_path_factory):
     return made
 
 
-def test_a_film_plays_in_a_browser(browser, folder, tmp_path):  # noqa: F811 - the fixture
+def test_a_film_plays_in_a_browser(browser, folder, tmp_path):
     options = ["--from", 0, "--to", 4, "--speed", 1, "--rate", 10, "--width", 640]
     assert command("film", folder, "--out", tmp_path / "film.webm", *options) == 0
     (tmp_path / "page.html").write_text("<!doctype html><video src=film.webm muted></video>")
@@ -39,7 +38,7 @@ def test_a_film_plays_in_a_browser(browser, folder, tmp_path):  # noqa: F811 - t
     assert browser.complaints() == []
 
 
-def test_an_animation_is_shown_in_a_browser(browser, folder, tmp_path):  # noqa: F811
+def test_an_animation_is_shown_in_a_browser(browser, folder, tmp_path):
     options = ["--from", 0, "--to", 2, "--speed", 1, "--rate", 5, "--width", 640]
     assert command("film", folder, "--out", tmp_path / "film.gif", *options) == 0
     (tmp_path / "page.html").write_text("<!doctype html><img src=film.gif>")
