@@ -24,9 +24,8 @@ from tmapr.reports.drawing.svg import (
     lines,
     marker,
     strips,
-    window,
 )
-from tmapr.reports.figures.trajectory_map import MapAxes
+from tmapr.reports.figures.trajectory_map import MapAxes, draw_window
 
 LEVELS = (0.5, ALIKE, 1.0)
 """Where one colour of likeness ends and the next begins."""
@@ -84,17 +83,12 @@ def draw_atlas(atlas: Atlas, view: MapAxes) -> str:
         layer("tie-line", lines(_list_ties(atlas, view), "tie-line")),
         *([layer("missing", lines(_list_gaps(atlas, view), "missing"))] if atlas.coverage.gaps else []),
         dots(view(memory.positions[[drive[0] for drive in memory.drives()]]), "start"),
-        marker("stretch", "link", "matched", "here"),
-    ]
-    bottom, top = view.y.pixels
-    parts = [
-        axes(view.x, view.y, (f"{names[0]}, m", f"{names[1]}, m")),
-        window(view.x.pixels, (top, bottom), marks),
         *_label_starts(atlas, view),
         *_label_gaps(atlas, view),
+        marker("stretch", "link", "matched", "here"),
     ]
     described = "Map in metres with equal axes: references, coloured by how alike their best look-alike elsewhere is."
-    return drawing(bottom + _BELOW, f"Map {atlas.source.name}", described, parts)
+    return draw_window(view, names, f"Map {atlas.source.name}", described, marks)
 
 
 def list_atlas_keys(atlas: Atlas) -> list[Key]:

@@ -26,6 +26,7 @@ from tmapr.reports.drawing.svg import layer_keys
 from tmapr.reports.page.document import render_data
 from tmapr.reports.page.figure import render_figure
 from tmapr.reports.page.footage import Album
+from tmapr.reports.page.zooming import render_map
 from tmapr.reports.tables.table import NOTHING
 from tmapr.types import NANOSECONDS
 
@@ -61,7 +62,7 @@ def render_explorer(atlas: Atlas, thumbnails: Thumbnails, album: Album) -> str:
     """The figures and the card; pictures go into the album."""
     view = AtlasAxes.of(atlas)
     plots = (
-        render_figure(draw_atlas(atlas, view.map), _MAP, "map", layer_keys(list_atlas_keys(atlas))),
+        render_map(draw_atlas(atlas, view.map), _MAP, list_atlas_keys(atlas)),
         _render_steps(len(thumbnails.shown), len(atlas.memory)),
         render_figure(draw_likeness(atlas, view), _LIKENESS, "strip", layer_keys(LIKENESS_KEYS)),
     )

@@ -6,19 +6,23 @@ function survey(explorer) {
   const slider = explorer.querySelector("input");
   const card = explorer.querySelector(".card");
   const [map, strip] = [".map", ".strip"].map((kind) => explorer.querySelector(`${kind} .plot`));
+  const sight = letZoom(explorer.querySelector(".map"));
   const show = (number, stretches = []) => {
     const station = stations[number];
     const [x] = station.moment;
     slider.value = number;
     slider.setAttribute("aria-valuetext", `${station.title}: ${station.verdict}`);
     const marks = { here: spot(station.here), matched: spot(station.match), link: line(station.here, station.match) };
-    mark(map, { ...marks, stretch: stretches.map((points) => `M${points.join("L")}`).join("") }, station.here);
+    draw(map, { ...marks, stretch: stretches.map((points) => `M${points.join("L")}`).join("") });
     mark(strip, { here: spot(station.moment), cursor: line([x, cursor[0]], [x, cursor[1]]) }, station.moment);
     introduce(card, station);
   };
   point(map, slider, (at) => show(nearest(stations, (station) => apart(at, station.here))));
   point(strip, slider, (at) => show(nearest(stations, (station) => Math.abs(at[0] - station.moment[0]))));
-  slider.addEventListener("input", () => show(Number(slider.value)));
+  slider.addEventListener("input", () => {
+    show(Number(slider.value));
+    sight.follow(stations[Number(slider.value)].here);
+  });
   explorer.querySelectorAll("[data-switch]").forEach((key) => {
     letSwitch(key, key.closest("figure"));
     if (hidden.includes(key.dataset.switch)) key.click();
