@@ -51,6 +51,7 @@ NOT_RUN = {
     ".venv/bin/python benchmarks/mutants.py": "a quarter of an hour, and changes the sources",
     "make places": "hours, and real sets that are not shipped",
     "make learning": "hours",
+    "python benchmarks/twins.py --choosing": "renders twelve worlds",
     "python benchmarks/learning.py --only campus-1 campus-3 city-3 city-5 valley-5 valley-9": "half an hour",
     "python benchmarks/elsewhere.py --reporting": "an hour, and real sets that are not shipped",
     "python benchmarks/rival_filters.py --untrained": "hours",
