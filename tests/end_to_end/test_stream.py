@@ -73,7 +73,7 @@ def test_the_page_and_every_table_name_the_protocol(streamed, capsys):
     assert command("report", streamed) == 0
     page = (streamed / "report/index.html").read_text()
     assert "<h2>Stream</h2>" in page
-    assert "Fused position error on night (stream truth+12): RMSE" in page
+    assert "On night (stream truth+12), it is localized" in page
     assert re.search(r'<p class="warning" role="note">stream truth\+12: while it was scored', page)
     assert "after night" in page
     for options in (
