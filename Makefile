@@ -107,7 +107,7 @@ PINNED := $(INSTALL) --no-deps --require-hashes --requirement
 TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 
 $(SHOWN): pyproject.toml requirements/demo.txt
-	@echo "setting up .venv: 200 MB to download, 720 MB on disk"
+	@echo "setting up .venv: 200 MB to download, 700 MB on disk"
 	$(PYTHON) -m venv .venv
 ifeq ($(HERE),Linux-x86_64-3-11)
 	$(PINNED) requirements/demo.txt
