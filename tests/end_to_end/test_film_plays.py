@@ -26,15 +26,23 @@ def folder(tmp_path_factory):
     return made
 
 
-def test_a_film_plays_in_a_browser(browser, folder, tmp_path):
+@pytest.fixture(scope="module")
+def page(folder, tmp_path_factory):
+    home = tmp_path_factory.mktemp("film")
     options = ["--from", 0, "--to", 4, "--speed", 1, "--rate", 10, "--width", 640]
-    assert command("film", folder, "--out", tmp_path / "film.webm", *options) == 0
-    (tmp_path / "page.html").write_text("<!doctype html><video src=film.webm muted></video>")
-    browser.open(tmp_path / "page.html")
+    assert command("film", folder, "--out", home / "film.webm", *options) == 0
+    (home / "page.html").write_text('<!doctype html><video src=film.webm muted style="max-width: 100%"></video>')
+    return home / "page.html"
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_film_plays_in_a_browser(browser, page, width):
+    browser.open(page, width=width)
     shown = browser.js(PLAYED)
     assert (shown["width"], shown["height"], shown["error"]) == (640, 360, None)
     assert shown["duration"] == pytest.approx(4.1, abs=0.11)
     assert shown["at"] >= 0.5
+    assert browser.js("document.documentElement.scrollWidth") <= width
     assert browser.complaints() == []
 
 
