@@ -103,7 +103,7 @@ def test_the_demo_says_each_command_what_it_found_and_how_to_look_at_it(demo):
     found, spent, look = demo[1].splitlines()[-3:]
     assert re.match(r"On night, it is localized, .* of those on the map\. There the position is off by", found)
     assert re.fullmatch(r"\d+ CPU seconds, \d+ by the clock\.", spent)
-    assert look == "Look at it: runs/demo/report/index.html in a browser, or `tmapr demo --open`."
+    assert look.startswith("Look at it: runs/demo/report/index.html in a browser, or `tmapr report runs/demo --open`;")
     assert "night" in (demo[0] / "runs/demo/report/index.html").read_text()
 
 

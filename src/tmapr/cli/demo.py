@@ -44,7 +44,10 @@ def demo(
     _run_stages(folder, train, quick, seed)
     typer.echo(f"\n{_describe_found(folder)}")
     typer.echo(f"{_measure_cpu() - spent:.0f} CPU seconds, {time.monotonic() - began:.0f} by the clock.")
-    typer.echo(f"Look at it: {folder.page} in a browser, or `tmapr demo --open`." if not opened else str(folder.page))
+    named = shlex.quote(str(out))
+    typer.echo(
+        f"Look at it: {folder.page} in a browser, or `tmapr report {named} --open`; `tmapr film {named}` films it."
+    )
     if opened:
         open_page(folder.page)
 
