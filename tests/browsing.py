@@ -59,6 +59,7 @@ CARD = """(async () => {
   return {
     shown: card.checkVisibility(), titles: words("figcaption"), verdict: words(".verdict")[0], facts: words("dd"),
     sources: images.map((image) => image.src), widths: images.map((image) => image.naturalWidth), text: card.innerText,
+    warned: card.classList.contains("wrong"),
   };
 })()"""
 

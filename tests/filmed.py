@@ -5,6 +5,7 @@ import base64
 import cv2
 import numpy as np
 
+from commandline import command
 from made_up import run_block, write_block
 from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.percepts import Recording
@@ -23,6 +24,13 @@ def filmed_run(home):
     for name in NAMES:
         film(home / "data" / name, name, Recording.load(folder.percepts(name)).stamps)
     return run_block(home)
+
+
+def evaluated_run(home):
+    """The folder of such a run, evaluated once and not for every film."""
+    made = filmed_run(home).path
+    assert command("evaluate", made, "--quiet") == 0
+    return made
 
 
 def film(directory, name, stamps):

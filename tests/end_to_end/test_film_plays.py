@@ -3,7 +3,7 @@
 import pytest
 
 from commandline import command
-from filmed import filmed_run
+from filmed import evaluated_run
 
 PLAYED = """(async () => {
   const film = document.querySelector("video");
@@ -21,9 +21,7 @@ PLAYED = """(async () => {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = filmed_run(tmp_path_factory.mktemp("home")).path
-    assert command("evaluate", made, "--quiet") == 0  # once, and not for every film
-    return made
+    return evaluated_run(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import webbrowser
 import numpy as np
 import pytest
 
-from browsing import hover, press
+from browsing import CARD, hover, press
 from commandline import command
 from surveyed import copied, film_street, record, straight, write_run
 from tmapr.artifacts.lock import writing
@@ -88,17 +88,6 @@ def test_a_folder_that_is_being_written_is_left_alone(folder, tmp_path, capfd):
 def test_a_run_folder_that_is_named_as_the_file_is_refused(folder, tmp_path, capfd):
     assert command("show", folder.path, "--out", tmp_path) == 2
     assert "is a folder" in capfd.readouterr().err
-
-
-CARD = """(async () => {
-  const card = document.querySelector(".card"), images = [...card.querySelectorAll("img")];
-  const words = (selector) => [...card.querySelectorAll(selector)].map((part) => part.textContent);
-  await Promise.all(images.map((image) => image.decode()));
-  return {
-    shown: card.checkVisibility(), titles: words("figcaption"), verdict: words(".verdict")[0], facts: words("dd"),
-    sources: images.map((image) => image.src), warned: card.classList.contains("wrong"),
-  };
-})()"""
 
 
 def expect_card(browser, page, number):

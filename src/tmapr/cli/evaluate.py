@@ -52,10 +52,10 @@ def _refuse_untold(run: "FinishedRun") -> list[str]:
     """Refuse a run that nothing is known of to compare with; a line for each sequence that this holds for."""
     from tmapr.exceptions import InputError
 
-    names = run.experiment.data.scored
-    unknown = [name for name in names if not run.sequence(name).recording.known.any()]
+    compared = run.compared
+    unknown = [name for name in run.experiment.data.scored if name not in compared]
     lines = [f"{name}: no frame has a true position; nothing to compare with" for name in unknown]
-    if lines and len(lines) == len(names):
+    if lines and not compared:
         raise InputError(f"{lines[0]}: `tmapr report {run.folder.path}` shows the run without")
     return lines
 

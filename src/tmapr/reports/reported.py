@@ -13,6 +13,7 @@ from tmapr.artifacts.results import read_whole
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import Column, EstimateTable
 from tmapr.evaluation.assessment import Fit
+from tmapr.evaluation.decisions import Mapped
 from tmapr.evaluation.errors import position_errors
 from tmapr.evaluation.loops import correct_candidates
 from tmapr.evaluation.trial import Trial
@@ -54,6 +55,12 @@ class ReportedSequence:
     def truth(self) -> Column:
         """Where every frame was taken."""
         return Column(self.trial.recording.truth, self.trial.recording.known)
+
+    @property
+    def tolerance(self) -> float:
+        """Metres from the truth up to which an estimate is right."""
+        memory = self.trial.memory
+        return Mapped(memory.positions[memory.order]).tolerance
 
     @property
     def seconds(self) -> Float[np.ndarray, " n"]:

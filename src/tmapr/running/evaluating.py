@@ -24,7 +24,7 @@ def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> 
     With an alignment, after fitting each trajectory to the truth.
     """
     fit, data = FITS.get(align), run.experiment.data
-    known = [name for name in data.scored if run.sequence(name).recording.known.any()]
+    known = run.compared
     ours = rank_by_system(run) if set(known) & set(data.test) else None
     plain, tests = rank_by_similarity(run.environment.memory), {}
     for name in known:

@@ -68,6 +68,11 @@ class FinishedRun:
             raise InputError(f"{trial.recording.sequence}: no frame has a true position; nothing to compare with")
         return trial
 
+    @property
+    def compared(self) -> list[str]:
+        """The sequences that it scored and of which some true positions are known."""
+        return [name for name in self.experiment.data.scored if self.sequence(name).recording.known.any()]
+
     def sequence(self, name: str) -> Trial:
         """One of the sequences that it scored, read once, whether or not anybody knows where it was recorded."""
         if name not in self._trials:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from commandline import command
-from filmed import filmed_run
+from filmed import evaluated_run, filmed_run
 from made_up import run_block
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
@@ -21,9 +21,7 @@ from tmapr.reports.reported import ReportedRun
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = filmed_run(tmp_path_factory.mktemp("home")).path
-    assert command("evaluate", made, "--quiet") == 0  # once, and not for every film
-    return made
+    return evaluated_run(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")

@@ -49,11 +49,6 @@ class Atlas:
         """In the order in which the map has them."""
         return [str(self.memory.sequences[drive[0]]) for drive in self.memory.drives()]
 
-    @property
-    def axis_names(self) -> tuple[str, str]:
-        """What the two coordinates are called."""
-        return ("x", "y") if self.source.environment.frame.kind == "local" else ("east", "north")
-
     @classmethod
     def of(cls, source: MapSource, watch: Watch = iter) -> "Atlas":
         """Survey a map; comparing all of its stations with each other is what takes time."""

@@ -25,7 +25,7 @@ from tmapr.reports.drawing.svg import (
     marker,
     strips,
 )
-from tmapr.reports.figures.trajectory_map import MapAxes, draw_window
+from tmapr.reports.figures.trajectory_map import MapAxes, draw_window, name_axes
 
 LEVELS = (0.5, ALIKE, 1.0)
 """Where one colour of likeness ends and the next begins."""
@@ -74,7 +74,7 @@ class AtlasAxes:
 
 def draw_atlas(atlas: Atlas, view: MapAxes) -> str:
     """References by how alike their best look-alike is, over the ways they were driven; cells, gaps and ties."""
-    memory, names = atlas.memory, atlas.axis_names
+    memory, names = atlas.memory, name_axes(atlas.source.environment.frame)
     marks = [
         layer("cell", _draw_cells(atlas, view)),
         layer("way", *_draw_ways(atlas, view)),

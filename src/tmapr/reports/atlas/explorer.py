@@ -23,6 +23,7 @@ from tmapr.reports.atlas.likeness import ALIKE
 from tmapr.reports.atlas.pictures import Thumbnails
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.drawing.svg import layer_keys
+from tmapr.reports.page.card import render_card
 from tmapr.reports.page.document import render_data
 from tmapr.reports.page.figure import render_figure
 from tmapr.reports.page.footage import Album
@@ -69,7 +70,8 @@ def render_explorer(atlas: Atlas, thumbnails: Thumbnails, album: Album) -> str:
     stations = [asdict(station) for station in list_stations(atlas, thumbnails, album, view)]
     twins = [asdict(twin) for twin in _list_twins(atlas, thumbnails, view)]
     data = render_data({"stations": stations, "twins": twins, "cursor": CURSOR, "hidden": HIDDEN})
-    return element("div", {"class": "explorer atlas"}, element("div", {"class": "plots"}, *plots), _render_card(), data)
+    card = render_card("the reference that is looked at", FACTS)
+    return element("div", {"class": "explorer atlas"}, element("div", {"class": "plots"}, *plots), card, data)
 
 
 def list_stations(atlas: Atlas, thumbnails: Thumbnails, album: Album, view: AtlasAxes) -> list[ShownStation]:
@@ -151,15 +153,6 @@ def _render_steps(count: int, references: int) -> str:
     slider = {"type": "range", "min": "0", "max": str(count - 1), "value": "0", "aria-label": "references of the map"}
     hint = f"{count} of {references} references can be looked at: point at one, or step with the arrow keys."
     return element("div", {"class": "steps", "hidden": "hidden"}, element("input", slider), escape(hint))
-
-
-def _render_card() -> str:
-    shot = element("div", {"class": "picture"}, "no image") + element("figcaption", {}, NOTHING)
-    shots = element("div", {"class": "shots"}, *[element("figure", {}, shot)] * 2)
-    said = element("p", {"class": "verdict"}, NOTHING)
-    listed = element("dl", {}, *(element("dt", {}, name) + element("dd", {}, NOTHING) for name in FACTS))
-    attributes = {"class": "card", "hidden": "hidden", "aria-label": "the reference that is looked at"}
-    return element("section", attributes, shots, said, listed)
 
 
 _MAP = (

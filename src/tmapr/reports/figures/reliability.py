@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from tmapr.evaluation.decisions import Mapped
 from tmapr.reports.drawing.scale import LinearScale
 from tmapr.reports.drawing.svg import HALF, Key, axes, dots, drawing, label, legend, line, lines
 from tmapr.reports.reported import ReportedSequence
@@ -51,8 +50,7 @@ def draw_reliability(sequence: ReportedSequence) -> str | None:
     known = errors.known & stated.known
     if sequence.trial.beliefs is None or not known.any():
         return None
-    memory = sequence.trial.memory
-    right = errors.values[known] <= Mapped(memory.positions[memory.order]).tolerance
+    right = errors.values[known] <= sequence.tolerance
     found = Reliability.of(stated.values[known], right)
     x, y = LinearScale(0.0, 1.0, (_LEFT, _RIGHT), 5), LinearScale(0.0, 1.0, (_BOTTOM, _TOP), 5)
     points = np.column_stack([x(found.stated), y(found.right)])

@@ -30,7 +30,7 @@ from tmapr.reports.drawing.svg import (
     window,
 )
 from tmapr.reports.reported import ReportedSequence, TimedPath
-from tmapr.types import Status
+from tmapr.types import CoordinateFrame, Status
 
 _LEFT, _TOP, _BELOW, _ASIDE = 78.0, 10.0, 46.0, 12.0
 _TALLEST, _SHORTEST = 620.0, 260.0
@@ -124,6 +124,11 @@ def draw_map(
     if len(truth.positions):
         described += " The true path, and a line from each frame to a wrong match that was accepted."
     return draw_window(view, names, f"Map of {sequence.name}", described, marks)
+
+
+def name_axes(frame: CoordinateFrame) -> tuple[str, str]:
+    """What the axes of a map are called."""
+    return ("x", "y") if frame.kind == "local" else ("east", "north")
 
 
 def draw_window(view: MapAxes, names: tuple[str, str], title: str, described: str, marks: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tmapr.artifacts.trajectory import Column
-from tmapr.evaluation.decisions import Mapped
 from tmapr.reports.reported import ReportedRun, ReportedSequence
 from tmapr.types import Reason, Status, Verdict
 
@@ -65,8 +64,7 @@ class Story:
         object.__setattr__(self, "errors", of.errors(of.fused))
         object.__setattr__(self, "match_errors", of.errors(of.table.reference_positions))
         object.__setattr__(self, "semi_axes", of.semi_axes)
-        memory = self.run.memory
-        object.__setattr__(self, "tolerance", Mapped(memory.positions[memory.order]).tolerance)
+        object.__setattr__(self, "tolerance", of.tolerance)
 
     def tell(self, row: int) -> Moment:
         """What is known of a frame."""

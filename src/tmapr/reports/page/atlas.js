@@ -15,7 +15,7 @@ function survey(explorer) {
     const marks = { here: spot(station.here), matched: spot(station.match), link: line(station.here, station.match) };
     draw(map, { ...marks, stretch: stretches.map((points) => `M${points.join("L")}`).join("") });
     mark(strip, { here: spot(station.moment), cursor: line([x, cursor[0]], [x, cursor[1]]) }, station.moment);
-    introduce(card, station);
+    fill(card, station, station.alike);
   };
   point(map, slider, (at) => show(nearest(stations, (station) => apart(at, station.here))));
   point(strip, slider, (at) => show(nearest(stations, (station) => Math.abs(at[0] - station.moment[0]))));
@@ -39,13 +39,4 @@ function survey(explorer) {
   card.hidden = slider.parentElement.hidden = false;
   // What a reader should see first: the middle of the longest and most similar stretch.
   show(twins.length ? twins[0].station : 0, twins.length ? twins[0].stretches : []);
-}
-
-function introduce(card, station) {
-  const [here, elsewhere] = card.querySelectorAll("figure");
-  photograph(here, station.picture, station.title);
-  photograph(elsewhere, station.match_picture, station.match_title);
-  card.querySelector(".verdict").textContent = station.verdict;
-  card.classList.toggle("wrong", station.alike);
-  card.querySelectorAll("dd").forEach((value, number) => (value.textContent = station.facts[number]));
 }

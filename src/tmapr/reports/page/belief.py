@@ -14,7 +14,6 @@ from jaxtyping import Float
 
 from tmapr.artifacts.beliefs import RouteBeliefs
 from tmapr.artifacts.trajectory import Column
-from tmapr.evaluation.decisions import Mapped
 from tmapr.reports.drawing.markup import element
 from tmapr.reports.drawing.svg import layer_keys
 from tmapr.reports.figures.certainty import CURSOR, draw_certainty, list_certainty_keys
@@ -101,8 +100,7 @@ def _list_bars(beliefs: RouteBeliefs, row: int, numbers: dict[int, int]) -> tupl
 
 def _find_truth(sequence: ReportedSequence, memory: Memory, route: RouteAxes, rows: Sequence[int]) -> list[list[float]]:
     """Where each frame truly was: at the nearest reference of every traverse that went by there."""
-    within = Mapped(memory.positions[memory.order]).tolerance
-    drives, truth = memory.drives(), sequence.truth
+    within, drives, truth = sequence.tolerance, memory.drives(), sequence.truth
 
     def marks(here: Float[np.ndarray, "2"]) -> list[float]:
         found = []

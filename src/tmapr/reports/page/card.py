@@ -1,11 +1,12 @@
 """The card of a frame: what was decided and why, and its numbers. What no frame of a sequence knows is left out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tmapr.artifacts.trajectory import Column
+from tmapr.reports.drawing.markup import element
 from tmapr.reports.figures.error_curve import LANES
 from tmapr.reports.reported import ReportedSequence
 from tmapr.reports.tables.table import NOTHING
@@ -54,6 +55,15 @@ class _Fact:
         # A margin is infinite where there is no match elsewhere.
         told = self.form.format(float(self.column.values[row]))
         return told.replace("-", "\N{MINUS SIGN}").replace("inf", "∞")
+
+
+def render_card(label: str, names: Iterable[str]) -> str:
+    """A card that a script fills, hidden until it does: two pictures, a verdict, and facts of these names, markup."""
+    shot = element("div", {"class": "picture"}, "no image") + element("figcaption", {}, NOTHING)
+    shots = element("div", {"class": "shots"}, *[element("figure", {}, shot)] * 2)
+    said = element("p", {"class": "verdict"}, NOTHING)
+    listed = element("dl", {}, *(element("dt", {}, name) + element("dd", {}, NOTHING) for name in names))
+    return element("section", {"class": "card", "hidden": "hidden", "aria-label": label}, shots, said, listed)
 
 
 def write_cards(sequence: ReportedSequence, rows: Sequence[int]) -> list[FrameCard]:

@@ -22,7 +22,7 @@ function explore(explorer) {
     slider.setAttribute("aria-valuetext", `${frame.title}: ${frame.verdict}`);
     locate(number);
     mark(strip, momentOf(frame, cursor), [frame.moment, 0]);
-    fill(card, frame);
+    fill(card, frame, frame.wrong);
   };
   const step = (number) => {
     show(number);
@@ -110,13 +110,4 @@ function showBelief(explorer, map, sight, { references, views, frames, span, cur
       share.querySelector("meter").value = parseFloat(told[place]) || 0;
     });
   };
-}
-
-function fill(card, frame) {
-  const [query, match] = card.querySelectorAll("figure");
-  photograph(query, frame.picture, frame.title);
-  photograph(match, frame.match_picture, frame.match_title);
-  card.querySelector(".verdict").textContent = frame.verdict;
-  card.classList.toggle("wrong", frame.wrong);
-  card.querySelectorAll("dd").forEach((value, number) => (value.textContent = frame.facts[number]));
 }

@@ -17,16 +17,15 @@ from tmapr.reports.drawing.pictures import encode_jpeg
 from tmapr.reports.drawing.svg import layer_keys
 from tmapr.reports.figures.ellipse import state_ellipses
 from tmapr.reports.figures.error_curve import CURSOR, ErrorAxes, draw_errors, list_error_keys
-from tmapr.reports.figures.trajectory_map import GRADES, MapAxes, count_unseen, draw_map, list_map_keys
+from tmapr.reports.figures.trajectory_map import GRADES, MapAxes, count_unseen, draw_map, list_map_keys, name_axes
 from tmapr.reports.page.belief import list_beliefs, render_certainty, render_strip
-from tmapr.reports.page.card import FrameCard, write_cards
+from tmapr.reports.page.card import FrameCard, render_card, write_cards
 from tmapr.reports.page.document import render_data
 from tmapr.reports.page.figure import render_figure
 from tmapr.reports.page.footage import Album, Footage
 from tmapr.reports.page.glossary import term
 from tmapr.reports.page.zooming import render_map
 from tmapr.reports.reported import ReportedRun, ReportedSequence
-from tmapr.reports.tables.table import NOTHING
 from tmapr.types import Status
 
 Pixels = tuple[float, float]
@@ -59,7 +58,7 @@ def render_explorer(
 
     `level` is that of the figures' headings, `name` what a link leads to.
     """
-    names = name_axes(run)
+    names = name_axes(run.errors.frame)
     drawn = draw_map(sequence, run.references, names, footage.samples)
     cards = write_cards(sequence, footage.rows.tolist())
     plots = (
@@ -82,11 +81,6 @@ def render_explorer(
     parts = (element("div", {"class": "plots"}, *plots), _render_card(cards[0]), data)
     both = element("div", {"class": "explorer", "id": name}, *parts)
     return both + _render_samples(sequence, footage) + "".join(absent)
-
-
-def name_axes(run: ReportedRun) -> tuple[str, str]:
-    """What the axes of a map are called."""
-    return ("x", "y") if run.errors.frame.kind == "local" else ("east", "north")
 
 
 def _list_frames(
@@ -147,13 +141,8 @@ def _render_steps(count: int, sequence: ReportedSequence) -> str:
 
 def _render_card(first: FrameCard) -> str:
     """Empty, for the facts that the cards of a sequence have."""
-    shot = element("div", {"class": "picture"}, "no image") + element("figcaption", {}, NOTHING)
-    shots = element("div", {"class": "shots"}, *[element("figure", {}, shot)] * 2)
-    said = element("p", {"class": "verdict"}, NOTHING)
     names = (term(_TERMS[name], name) if name in _TERMS else escape(name) for name in first.facts)
-    listed = element("dl", {}, *(element("dt", {}, name) + element("dd", {}, NOTHING) for name in names))
-    attributes = {"class": "card", "hidden": "hidden", "aria-label": "the frame that is looked at"}
-    return element("section", attributes, shots, said, listed)
+    return render_card("the frame that is looked at", names)
 
 
 def _tell_statuses(sequence: ReportedSequence) -> str:

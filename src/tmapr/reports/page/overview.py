@@ -8,7 +8,7 @@ from jaxtyping import Float
 from tmapr.evaluation.loops import RADIUS, opportunities
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.figures.runs_map import NamedRun, draw_runs, list_run_keys
-from tmapr.reports.page.explorer import name_axes
+from tmapr.reports.figures.trajectory_map import name_axes
 from tmapr.reports.page.findings import describe_findings
 from tmapr.reports.page.glossary import WORDING
 from tmapr.reports.page.zooming import render_map
@@ -27,7 +27,7 @@ def render_overview(runs: Sequence[ReportedRun], labels: Sequence[str]) -> str:
         element(
             "div",
             {"class": "overview"},
-            render_map(draw_runs(group, name_axes(group[0].run)), _MAP, list_run_keys(group)),
+            render_map(draw_runs(group, name_axes(group[0].run.errors.frame)), _MAP, list_run_keys(group)),
         )
         for group in group_runs(named)
     )

@@ -75,6 +75,15 @@ function draw(plot, marks) {
   Object.entries(marks).forEach(([role, d]) => plot.querySelector(`.marker .${role}`).setAttribute("d", d));
 }
 
+function fill(card, shown, warned) {
+  const [here, match] = card.querySelectorAll("figure");
+  photograph(here, shown.picture, shown.title);
+  photograph(match, shown.match_picture, shown.match_title);
+  card.querySelector(".verdict").textContent = shown.verdict;
+  card.classList.toggle("wrong", warned);
+  card.querySelectorAll("dd").forEach((value, number) => (value.textContent = shown.facts[number]));
+}
+
 function photograph(figure, number, title) {
   const image = new Image();
   if (number !== null) image.src = pictures[number];

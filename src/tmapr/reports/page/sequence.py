@@ -10,7 +10,6 @@ import cv2
 import numpy as np
 
 from tmapr.artifacts.trajectory import Column
-from tmapr.evaluation.decisions import Mapped
 from tmapr.evaluation.errors import find_jumps
 from tmapr.evaluation.loops import RADIUS
 from tmapr.exceptions import InputError
@@ -25,8 +24,9 @@ from tmapr.reports.figures.reliability import draw_reliability
 from tmapr.reports.figures.responses import encode_tokens, render_responses
 from tmapr.reports.figures.route_error import ROUTE_KEYS, draw_route_errors
 from tmapr.reports.figures.similarity_matrix import draw_similarity_matrix
+from tmapr.reports.figures.trajectory_map import name_axes
 from tmapr.reports.figures.verdicts import draw_reasons, draw_similarities
-from tmapr.reports.page.explorer import name_axes, render_explorer
+from tmapr.reports.page.explorer import render_explorer
 from tmapr.reports.page.figure import render_figure
 from tmapr.reports.page.footage import Album, Footage, FramePictures, read_pictures, read_references
 from tmapr.reports.page.glossary import WORDING
@@ -121,10 +121,8 @@ def _render_figures(run: ReportedRun, sequence: ReportedSequence, inner: str) ->
 
 def list_trust(sequence: ReportedSequence) -> Iterator[SmallFigure]:
     """What the stated uncertainty is worth."""
-    memory = sequence.trial.memory
-    tolerance = Mapped(memory.positions[memory.order]).tolerance
     yield SmallFigure("Confidence against error", draw_confidence(sequence), _CONFIDENCE)
-    told = _RELIABILITY.format(tolerance=tolerance)
+    told = _RELIABILITY.format(tolerance=sequence.tolerance)
     yield SmallFigure("Is a stated probability right?", draw_reliability(sequence), told)
 
 
@@ -136,7 +134,9 @@ def list_jumps(run: ReportedRun, sequence: ReportedSequence) -> Iterator[SmallFi
         return
     fused = _step_path(sequence, "fused", sequence.fused)
     truth = _take_path(sequence, sequence.truth)
-    drawn = draw_jumps(sequence.name, _step_path(sequence, name, given), fused, truth=truth, names=name_axes(run))
+    drawn = draw_jumps(
+        sequence.name, _step_path(sequence, name, given), fused, truth=truth, names=name_axes(run.errors.frame)
+    )
     yield SmallFigure("Jumps before and after the filter", drawn, _JUMPS)
 
 
