@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmapr.cli.options import Overrides, Quiet, needs
+from tmapr.cli.options import Overrides, Quiet, make_teller, needs
 
 if TYPE_CHECKING:
     from tmapr.perception.card import Card
@@ -19,13 +19,12 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write the experiment's perceiver (encoder, descriptor, pose head) as ONNX, then compare it with torch."""
-    from tmapr.config import load_settings
     from tmapr.exceptions import InputError
-    from tmapr.experiment import Experiment
+    from tmapr.experiment import read_experiment
 
     if out.suffix != ".onnx":
         raise InputError(f"--out {out}: the name of an ONNX file ends in .onnx")
-    perception = load_settings(Experiment, experiment, overrides or []).perception
+    perception = read_experiment(experiment, overrides or [], make_teller(quiet)).perception
     with needs("export"):
         from tmapr.perception.export import export as write
         from tmapr.perception.export import measure_agreement

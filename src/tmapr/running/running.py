@@ -17,11 +17,11 @@ from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder, file_digest, read_head_error
 from tmapr.artifacts.trajectory import save_estimates
-from tmapr.config import dump_toml, settings_digest
+from tmapr.config import settings_digest
 from tmapr.evaluation.alignment import PlanarTransform, fit_planar
 from tmapr.evaluation.errors import summarize_durations
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, dump_experiment, experiment_digest
 from tmapr.localizer import Localizer
 from tmapr.perception.settings import OWN
 from tmapr.running.encoding import Encoding
@@ -51,7 +51,7 @@ def map_experiment(
         environment = make_map(experiment.system, *_load_references(experiment, encoding), watch=watch)
         with encoding.publishing(folder) as staged:
             environment.save(staged.map)
-            write_text(staged.experiment, dump_toml(experiment))
+            write_text(staged.experiment, dump_experiment(experiment, folder.path))
     return environment
 
 
@@ -125,13 +125,13 @@ def _write_run(experiment: Experiment, folder: RunFolder, environment: Map, driv
     record = scoring.follow_stream(localizer, drives.stream)
     scoring.localize_tests(drives.test)
     folder.errors.unlink(missing_ok=True)  # those of the last run
-    write_text(folder.experiment, dump_toml(experiment))
+    write_text(folder.experiment, dump_experiment(experiment, folder.path))
     everything = (*drives.adapt, *drives.stream, *drives.test)
     marks = dict(environment.made_from) | {recording.sequence: recording.marks for recording in everything}
     provenance = Provenance(
         tmapr=version("tmapr"),
         numpy=version("numpy"),
-        settings_sha256=settings_digest(experiment),
+        settings_sha256=experiment_digest(experiment),
         map=environment.digest,
         labels=experiment.system.labels.description,
         alignment="none" if experiment.align_apr == "none" else f"apr-{experiment.align_apr}",
