@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from tmapr.places.lessons import Lesson as Lesson
     from tmapr.program import Run as Run
     from tmapr.program import load as load
+    from tmapr.program import make_map as make_map
     from tmapr.program import open_run as open_run
     from tmapr.program import open_sequence as open_sequence
+    from tmapr.program import run as run
     from tmapr.types import Belief as Belief
     from tmapr.types import Candidate as Candidate
     from tmapr.types import CoordinateFrame as CoordinateFrame
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _ROOMS = {
-    "program": ("load", "open_run", "open_sequence", "Run"),
+    "program": ("load", "make_map", "run", "open_run", "open_sequence", "Run"),
     "localizer": ("Localizer",),
     "types": (
         *("Frame", "Odometry", "Percept", "Recognition", "Candidate", "Verdict", "Belief", "Estimate"),

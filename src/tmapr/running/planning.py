@@ -85,6 +85,23 @@ def plan_drive(
     return experiment, folder
 
 
+def plan_own_drive(
+    home: RunFolder,
+    names: Sequence[str],
+    run: Path | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[Experiment, RunFolder]:
+    """The same for sequences of percepts that a program made itself, and saves in the folder."""
+    mapped = read_experiment(home.experiment, (), tell)
+    folder = RunFolder(run or Path("runs") / make_name(names[0]))
+    experiment = changed(
+        mapped,
+        {"name": make_name(folder.path.absolute().name), "data.stream": (), "data.test": tuple(names)},
+    )
+    _refuse_others(folder, experiment)
+    return experiment, folder
+
+
 def seed_run(home: RunFolder, folder: RunFolder, experiment: Experiment) -> None:
     """Give a run folder the map of another and what was encoded for it, under a second name; nothing is copied.
 
