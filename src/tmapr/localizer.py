@@ -15,6 +15,7 @@ from jaxtyping import Float
 from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
 from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Fusion
+from tmapr.geodesy import LOCAL_FRAME
 from tmapr.inputs import (
     check_estimate,
     check_frame,
@@ -34,7 +35,7 @@ from tmapr.retrieval.search import Retrieval
 from tmapr.track import RouteTracker, make_tracker
 from tmapr.tracking import Tracking
 from tmapr.tracking.evidence import weigh
-from tmapr.types import Estimate, Frame, Percept, Recognition
+from tmapr.types import CoordinateFrame, Estimate, Frame, Percept, Recognition
 
 STATE_KIND, STATE_VERSION = "state", 5
 Perceive = Callable[[Frame], Percept]
@@ -50,6 +51,8 @@ class Stages:
     fusion: Fusion
     map_digest: str
     settings_digest: str
+    frame: CoordinateFrame = LOCAL_FRAME
+    """What the map's positions are relative to, and so those of estimates."""
 
 
 class Localizer:
@@ -108,16 +111,20 @@ class Localizer:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
         percept = read_percept(percept, self.classifier.dimension)
         with self._changing:
-            late = self.tracker.answer_late(percept)
-            if late:
-                return late
-            if percept.fault:
-                return self.tracker.pass_over(percept)
-            recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
-            estimate = self.tracker.advance(percept, recognition)
-            self._remember(_get_view(recognition, percept))
-            self._drive.follow(estimate)
-            return estimate
+            return replace(self._advance(percept), frame=self._stages.frame)
+
+    def _advance(self, percept: Percept) -> Estimate:
+        """The tracker's answer, in metres of the map."""
+        late = self.tracker.answer_late(percept)
+        if late:
+            return late
+        if percept.fault:
+            return self.tracker.pass_over(percept)
+        recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
+        estimate = self.tracker.advance(percept, recognition)
+        self._remember(_get_view(recognition, percept))
+        self._drive.follow(estimate)
+        return estimate
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like by now: as many references as are judged, or so many."""

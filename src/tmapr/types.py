@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from tmapr.geodesy import LOCAL_FRAME
+from tmapr.geodesy import CoordinateFrame as CoordinateFrame
 from tmapr.keypoints import LazyKeypoints
 
 NANOSECONDS = 1_000_000_000
@@ -62,15 +64,6 @@ class Status(StrEnum):
     APR_ONLY = "apr only"
     PREDICTING = "predicting"
     LOST = "lost"
-
-
-@dataclass(frozen=True, slots=True)
-class CoordinateFrame:
-    """What positions are relative to. One map has one; mixing two is refused."""
-
-    kind: str = "local"
-    zone: str | None = None
-    origin: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +266,8 @@ class Estimate:
     """How surprising an accepted reference was: its innovation squared, in the filter's own deviations."""
     route: RouteBelief | None = None
     """Only the route filter has one."""
+    frame: CoordinateFrame = LOCAL_FRAME
+    """What the position is relative to."""
 
     @property
     def stamp(self) -> int:
@@ -283,6 +278,11 @@ class Estimate:
     def position(self) -> Float[np.ndarray, "2"]:
         """Fused position in metres."""
         return self.belief.position
+
+    @property
+    def lon_lat(self) -> tuple[float, float] | None:
+        """Longitude and latitude of the position in degrees (WGS 84), computed here; None in a local frame."""
+        return self.frame.find_lon_lat(self.position)
 
     @property
     def covariance(self) -> Float[np.ndarray, "2 2"]:
