@@ -105,7 +105,8 @@ def save_estimates(path_csv: Path, path_tum: Path, estimates: Iterable[Estimate]
             cells = map(_text, _COLUMNS, _values(estimate, absorbed))
             table.write(f"{','.join(cells)}\n".encode())
             if latest is None or estimate.percept.stamp > latest:
-                trajectory.write(_tum_line(estimate).encode())
+                x, y = estimate.position.tolist()
+                trajectory.write(tum_line(estimate.percept.stamp, x, y, estimate.heading).encode())
                 latest = estimate.percept.stamp
 
 
@@ -193,11 +194,11 @@ def _text(name: str, value: int | float | str | None) -> str:
     return repr(float(value))
 
 
-def _tum_line(estimate: Estimate) -> str:
-    x, y = estimate.position.tolist()
-    half = 0.0 if estimate.heading is None else estimate.heading / 2
-    seconds, rest = divmod(abs(estimate.percept.stamp), NANOSECONDS)
-    sign = "-" if estimate.percept.stamp < 0 else ""
+def tum_line(stamp: int, x: float, y: float, heading: float | None) -> str:
+    """A pose in the plane; without a heading its orientation is the identity."""
+    half = 0.0 if heading is None else heading / 2
+    seconds, rest = divmod(abs(stamp), NANOSECONDS)
+    sign = "-" if stamp < 0 else ""
     return f"{sign}{seconds}.{rest:09d} {x!r} {y!r} 0.0 0.0 0.0 {math.sin(half)!r} {math.cos(half)!r}\n"
 
 
