@@ -12,7 +12,6 @@ of them has a time of its own, or else images are 0.1 s apart, from 0, in order 
 """
 
 import os
-import re
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -30,6 +29,7 @@ from tmapr.data.sequence import Sequence, from_files
 from tmapr.data.stamps import format_stamps, parse_stamps
 from tmapr.data.trajectory import KITTI, TextTable, count_columns, read_kitti, read_table, read_tum
 from tmapr.exceptions import InputError
+from tmapr.geodesy import is_utm_zone
 from tmapr.types import NANOSECONDS, CoordinateFrame, Watch
 
 LIST = "frames.csv"
@@ -93,7 +93,6 @@ def _format_poses(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) 
     names, values = ("x", "y", "heading"), poses
     if frame.kind == ENU:
         lon, lat = to_degrees(poses[:, :2], frame).T
-        lon = np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
         names, values = ("lon", "lat", "heading"), np.column_stack([lon.round(12), lat.round(12), poses[:, 2]])
     if frame.kind == UTM:
         names, values = ("easting", "northing", "heading"), poses + np.array([*frame.origin, 0.0])
@@ -165,7 +164,7 @@ def _read_positions(
 
 def _read_utm(table: TextTable, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
     zones = table.columns.get("zone", [])
-    if not zones or len(set(zones)) > 1 or not re.fullmatch(r"\d{1,2}[NS]", zones[0]):
+    if not zones or len(set(zones)) > 1 or not is_utm_zone(zones[0]):
         raise InputError(f"{table.path}: easting,northing need a column zone with one UTM zone, such as 52N")
     places = table.pairs("easting", "northing")
     known = places[~np.isnan(places[:, 0])].tolist()
