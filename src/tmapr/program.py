@@ -34,6 +34,7 @@ from tmapr.reports.film.film import find_format, make_film
 from tmapr.reports.page.findings import describe_findings
 from tmapr.reports.page.page import render_page
 from tmapr.reports.reported import ReportedRun, find_name
+from tmapr.reports.tracks.export import export_run
 from tmapr.running.encoding import Encoding
 from tmapr.running.evaluating import evaluate_run, save_errors
 from tmapr.running.finished import FinishedRun, require_run
@@ -173,6 +174,10 @@ class Run:
             cut = Cut.of(shown.seconds, find_format(path).rate)
             make_film(loaded, shown, cut, path, _FILM_WIDTH, watch)
         return path
+
+    def export(self, out: str | Path, sequence: str | None = None, *, of_map: bool = False) -> Path:
+        """Write a drive, or the map's references, as the suffix says: .geojson, .gpx, .kml, .csv, .parquet, .tum."""
+        return export_run(RunFolder(self.folder), read_folder(out), sequence=sequence, of_map=of_map, tell=_tell)
 
 
 def _sort_sources(given: Source | Sequence[Source]) -> tuple[list[Path], list[Recording]]:

@@ -76,7 +76,7 @@ def _read_drive(folder: RunFolder, sequence: str | None, tell: Callable[[str], o
         wanted = next(iter((*data.test, *data.scored)), None) if sequence is None else sequence
         if wanted is None or wanted not in data.scored:
             named = ", ".join(data.scored) or "none"
-            raise InputError(f"--sequence {wanted}: was not localized by this run; there are {named}")
+            raise InputError(f"{wanted}: was not localized by this run; there are {named}")
         track = track_drive(wanted, run.sequence(wanted).table, run.environment.frame)
         for line in run.remarks:
             tell(line)
