@@ -5,6 +5,7 @@ with nothing else in it.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -84,14 +85,18 @@ def assert_whole(desk, run):
     assert len(read_positions(desk / "night.geojson")) == len(tmapr.open_sequence(desk / "night.mcap"))
 
 
+def run(program, desk):
+    """As in a shell of the stranger's, which knows nothing of our source tree."""
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(program, cwd=desk, env=outside, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("script", COMMANDS.values(), ids=COMMANDS)
 def test_six_commands_lead_from_recordings_to_all_that_is_made_of_them(script, desk, installed):
     lines = [line.split() for line in script.strip().splitlines()]
     assert len(lines) <= 6
     for _, *words in lines:
-        done = subprocess.run(
-            [installed / "bin/tmapr", *words], cwd=desk, capture_output=True, text=True, check=False
-        )
+        done = run([installed / "bin/tmapr", *words], desk)
         assert done.returncode == 0, (words, done.stderr)
     assert_whole(desk, desk / re.search("report (.*)", script)[1])
 
@@ -101,9 +106,7 @@ def test_a_program_of_fifteen_lines_does_the_same_and_goes_through_twice(desk, i
     assert len(PROGRAM.strip().splitlines()) <= 15
     told = []
     for _ in range(2):
-        done = subprocess.run(
-            [installed / "bin/python", "program.py"], cwd=desk, capture_output=True, text=True, check=False
-        )
+        done = run([installed / "bin/python", "program.py"], desk)
         assert done.returncode == 0, done.stderr
         told.append(done.stdout)
     assert told[0] == told[1]
@@ -111,18 +114,15 @@ def test_a_program_of_fifteen_lines_does_the_same_and_goes_through_twice(desk, i
     assert_whole(desk, desk / "runs/night")
 
 
-def test_the_program_passes_strict_type_checks_against_the_wheel(desk, installed):
-    (desk / "program.py").write_text(PROGRAM)
+def check_types(program, desk, installed):
+    (desk / "program.py").write_text(program)
     (desk / "mypy.ini").write_text("[mypy]\n")  # not ours, which an enclosing folder might have
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--python-executable", installed / "bin/python", "program.py"],
-        cwd=desk, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", installed / "bin/python"]
+    return run([*mypy, "program.py"], desk)
+
+
+def test_the_program_passes_strict_type_checks_against_the_wheel(desk, installed):
+    checked = check_types(PROGRAM, desk, installed)
     assert checked.returncode == 0, checked.stdout
-    wrong = PROGRAM.replace('"night.mcap", "runs/night")', '"night.mcap", 7)')
-    (desk / "program.py").write_text(wrong)
-    refused = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--python-executable", installed / "bin/python", "program.py"],
-        cwd=desk, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert "arg-type" in refused.stdout, "types that anything fits would pass everything"
+    wrong = check_types(PROGRAM.replace('"night.mcap", "runs/night")', '"night.mcap", 7)'), desk, installed)
+    assert "arg-type" in wrong.stdout, "types that anything fits would pass everything"
