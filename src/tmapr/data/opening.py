@@ -8,6 +8,7 @@ from tmapr.data.folder import read_folder
 from tmapr.data.ms2 import read_ms2
 from tmapr.data.sequence import Sequence
 from tmapr.data.sthereo import read_sthereo
+from tmapr.data.video import VIDEOS, read_video
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame
 
@@ -30,10 +31,12 @@ def is_there(layout: Layout, root: Path, name: str) -> bool:
 
 
 def open_path(path: Path, topics: Topics = GUESSED) -> Sequence:
-    """The sequence in a folder or a bag, whichever layout it has; of a stereo data set, that of the left camera."""
+    """The sequence in a folder, a bag or a video; of a stereo data set, that of the left camera."""
     named = path if path.name not in ("", "..") else path.resolve()
     if named.suffix in BAGS or (named / "metadata.yaml").exists():
         return read_bag(named, named.stem, None, topics)
+    if named.suffix.lower() in VIDEOS and not named.is_dir():
+        return read_video(named, named.stem)
     if (named / "thr/img_left").is_dir():
         return read_ms2(named.absolute().parent.parent, f"{named.name}/left")
     if (named / "image/stereo_thermal_14_left").is_dir():
