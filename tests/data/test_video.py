@@ -242,6 +242,25 @@ def test_a_good_beginning_alone_is_no_video(tmp_path, rng, start):
     assert "cannot be decoded" in refusal(path)
 
 
+@pytest.mark.parametrize(("codec", "suffix"), [("FFV1", "mkv"), ("VP80", "webm"), ("MJPG", "avi"), ("mp4v", "mp4")])
+def test_a_video_damaged_anywhere_gives_frames_or_a_refusal(tmp_path, rng, codec, suffix):
+    whole = film(tmp_path / f"drive.{suffix}", codec, [colour(scene(number)) for number in range(4)]).read_bytes()
+    read, refusals = 0, []
+    for attempt in range(60):
+        content = bytearray(whole)
+        for at in rng.integers(12, len(content) if attempt % 2 else 800, 8):
+            content[at] = rng.integers(256)
+        path = tmp_path / f"{attempt}.{suffix}"
+        path.write_bytes(content)
+        try:
+            read += all(frame.stamp is not None for frame in read_video(path, "drive"))
+        except InputError as error:
+            refusals.append(str(error).startswith(str(path)))
+    assert all(refusals)
+    assert read + len(refusals) == 60
+    assert min(read, len(refusals)) > 0
+
+
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "drive.mp4")
     assert "is a FIFO" in refusal(tmp_path / "drive.mp4")

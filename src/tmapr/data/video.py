@@ -88,8 +88,8 @@ def _scan(path: Path, state: str) -> _Footage:  # noqa: ARG001 (a file that chan
     stamps: list[int] = []
     with _opened(path) as (capture, deep):
         while capture.grab():
-            if not stamps:
-                _take_gray(capture.retrieve()[1], str(path))  # a palette is refused before hours of it are decoded
+            if not stamps and (first := capture.retrieve())[0]:
+                _take_gray(first[1], str(path))  # a palette is refused before hours of it are decoded
             if len(stamps) == _MOST:
                 raise InputError(f"{path}: has more than {_MOST} frames; cut it into shorter ones")
             stamps.append(round(capture.get(cv2.CAP_PROP_POS_MSEC) * 1_000_000))
