@@ -1,27 +1,30 @@
 """The root of an experiment file: which sequences play which role, and every setting of the system."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.lock import writing
 from tmapr.artifacts.names import refuse_names
-from tmapr.artifacts.results import read_whole
-from tmapr.artifacts.run import RunFolder, is_trained_head, read_head_error
+from tmapr.artifacts.results import read_whole, renewing
+from tmapr.artifacts.run import RunFolder, copy_head, is_trained_head, read_head_error
 from tmapr.baselines.settings import Baselines
-from tmapr.config import Settings, changed, load_settings
+from tmapr.config import Settings, changed, dump_toml, load_settings
 from tmapr.config.tree import shorten
 from tmapr.data.bag import Topics
 from tmapr.data.drives import Drives, Layout, find_marks
 from tmapr.data.opening import is_there, open_sequence
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
-from tmapr.localizer import Localizer, Perceive
+from tmapr.localizer import Localizer
 from tmapr.perception.recipes import Metric, Training
 from tmapr.perception.settings import OWN, Perception
+from tmapr.stages import BeginStream
 from tmapr.system import Map, System, build, resume
 from tmapr.types import CoordinateFrame
 
@@ -175,7 +178,7 @@ def is_data_there(data: Data, name: str) -> bool:
     return is_there(data.layout, Path(data.root), name)
 
 
-Opener = Callable[[Perception], Perceive]
+Opener = Callable[[Perception], BeginStream]
 """Opens the perceiver that settings ask for."""
 
 
@@ -191,17 +194,29 @@ def _load(folder: RunFolder, opener: Opener | None) -> Localizer:
     experiment = load_settings(Experiment, folder.experiment).with_head(folder)
     environment = Map.load(folder.map, experiment.system, experiment.data.references)
     experiment.perception.refuse_others(str(folder.map), environment.origin)
-    perceive = _open_lazily(opener, experiment.perception) if opener else None
+    begin_stream = _open_lazily(opener, experiment.perception) if opener else None
+    found = partial(_found, experiment, environment)
     if folder.state.exists():
-        return resume(experiment.system, environment, folder.state, perceive)
-    localizer = build(experiment.system, environment, perceive=perceive)
+        return resume(experiment.system, environment, folder.state, begin_stream, found)
+    localizer = build(experiment.system, environment, begin_stream=begin_stream, found=found)
     localizer.expect_head(read_head_error(experiment.perception.apr))
     return localizer
 
 
-def _open_lazily(opener: Opener, settings: Perception) -> Perceive | None:
+def _open_lazily(opener: Opener, settings: Perception) -> BeginStream | None:
     """Opens with the first frame: a program that has percepts of its own need not wait for a network."""
     if settings.encoder == OWN:
         return None
     opened = cache(lambda: opener(settings))
-    return lambda frame: opened()(frame)
+    return lambda: opened()()
+
+
+def _found(experiment: Experiment, environment: Map, target: Path, save_state: Callable[[Path], None]) -> None:
+    """Make another run folder with the same map: it, its settings and a state are published together."""
+    folder, head = RunFolder(target), experiment.perception.apr
+    with writing(folder.path, "name another folder"), renewing(folder) as staged:
+        if head and is_trained_head(Path(head)):
+            copy_head(Path(head), folder)
+        environment.save(staged.map)
+        write_text(staged.experiment, dump_toml(experiment))
+        save_state(staged.map.parent)
