@@ -108,7 +108,7 @@ def list_stages(folder: RunFolder) -> Iterator[Stage]:
     """The parts of a frame's way: the networks, all that comes after perception, and learning a frame."""
     for name, path in (("encoder and descriptor", PERCEIVER), ("keypoints", KEYPOINTS)):
         yield Stage(name, *count_network(path), time_thread(open_network(path)))
-    localizer = tmapr.load(folder.path).begin_drive()
+    localizer = tmapr.load(folder.path).new_drive()
     night = Recording.load(folder.percepts(load_settings(Experiment, folder.experiment).data.test[0]))
     seen = [percept for percept in night.percepts if not percept.fault]
     ridge, memory = localizer.classifier.ridge, localizer.memory

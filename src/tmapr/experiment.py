@@ -12,8 +12,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from tmapr.artifacts.results import read_whole
-from tmapr.artifacts.run import RunFolder, is_trained_head, read_head_error
+from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.lock import writing
+from tmapr.artifacts.results import read_whole, renewing
+from tmapr.artifacts.run import RunFolder, copy_head, is_trained_head, read_head_error
 from tmapr.baselines.settings import Baselines
 from tmapr.config import Settings, changed, dump_toml
 from tmapr.config.dump import tree_digest
@@ -22,9 +24,10 @@ from tmapr.config.paths import from_folder, replace_paths, to_folder
 from tmapr.config.tree import AnySettings, Tree, as_tree, from_tree
 from tmapr.data.roles import Data, find_home, is_data_there, open_data
 from tmapr.exceptions import InputError
-from tmapr.localizer import Localizer, Perceive
+from tmapr.localizer import Localizer
 from tmapr.perception.recipes import Metric, Training
 from tmapr.perception.settings import OWN, Perception
+from tmapr.stages import BeginStream
 from tmapr.system import Map, System, build, resume
 
 __all__ = [
@@ -161,7 +164,7 @@ def _names_file(setting: str, value: str) -> bool:
     return not setting.startswith("perception.") or "/" in value or bool(re.search(r"\.\w+$", value))
 
 
-Opener = Callable[[Perception], Perceive]
+Opener = Callable[[Perception], BeginStream]
 """Opens the perceiver that settings ask for."""
 
 
@@ -177,10 +180,11 @@ def _load(folder: RunFolder, opener: Opener | None) -> Localizer:
     experiment = read_experiment(folder.experiment).with_head(folder)
     environment = Map.load(folder.map, experiment.system, experiment.data.references)
     experiment.perception.refuse_others(str(folder.map), environment.origin)
-    perceive = _open_lazily(opener, _fix_paths(experiment.perception)) if opener else None
+    begin_stream = _open_lazily(opener, _fix_paths(experiment.perception)) if opener else None
+    found = partial(_found, experiment, environment)
     if folder.state.exists():
-        return resume(experiment.system, environment, folder.state, perceive)
-    localizer = build(experiment.system, environment, perceive=perceive)
+        return resume(experiment.system, environment, folder.state, begin_stream, found)
+    localizer = build(experiment.system, environment, begin_stream=begin_stream, found=found)
     localizer.expect_head(read_head_error(experiment.perception.apr))
     return localizer
 
@@ -192,9 +196,20 @@ def _fix_paths(perception: Perception) -> Perception:
     return _copy_with(perception, tree["perception"])
 
 
-def _open_lazily(opener: Opener, settings: Perception) -> Perceive | None:
+def _open_lazily(opener: Opener, settings: Perception) -> BeginStream | None:
     """Opens with the first frame: a program that has percepts of its own need not wait for a network."""
     if settings.encoder == OWN:
         return None
     opened = cache(lambda: opener(settings))
-    return lambda frame: opened()(frame)
+    return lambda: opened()()
+
+
+def _found(experiment: Experiment, environment: Map, target: Path, save_state: Callable[[Path], None]) -> None:
+    """Make another run folder with the same map: it, its settings and a state are published together."""
+    folder, head = RunFolder(target), experiment.perception.apr
+    with writing(folder.path, "name another folder"), renewing(folder) as staged:
+        if head and is_trained_head(Path(head)):
+            copy_head(Path(head), folder)
+        environment.save(staged.map)
+        write_text(staged.experiment, dump_experiment(experiment, folder.path))
+        save_state(staged.map.parent)

@@ -6,7 +6,7 @@ its image for as long as the frame itself is held: a pass takes the memory of th
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from math import isnan, remainder, tau
@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field
 
-from tmapr.artifacts.sources import digest_content
+from tmapr.artifacts.sources import digest_states
 from tmapr.config import Settings
 from tmapr.data.coordinates import LOCAL, describe, from_degrees, tangent_plane
 from tmapr.data.messages import (
@@ -83,10 +83,7 @@ def read_bag(path: Path, name: str, frame: CoordinateFrame | None = None, topics
 def _name_whole(path: Path, topics: Topics) -> str:
     """The bag's files with their sizes and time stamps, and what is read of them, as one digest."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    with suppress(OSError):  # reading it says what is wrong
-        states = [f"{file.name} {(found := file.stat()).st_size} {found.st_mtime_ns}" for file in files]
-        return digest_content("\n".join([*states, topics.model_dump_json()]).encode(errors="surrogateescape"))
-    return ""
+    return digest_states(files, topics.model_dump_json())
 
 
 def _choose(
