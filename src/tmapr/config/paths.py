@@ -1,7 +1,7 @@
 """Paths that settings name: in a file relative to the file's folder, in memory relative to the working directory.
 
 A path is joined to the folder and left to the system, which follows links; it is shortened only where that leads to the
-same place. An absolute path is the same everywhere and stays as it is.
+same place. An absolute path is the same everywhere and stays as it is, unless it leads into the folder of the file.
 """
 
 import os
@@ -43,7 +43,7 @@ def from_folder(value: str, folder: Path) -> str:
 
 def to_folder(path: str, folder: Path) -> str:
     """How a file in the folder names a path; where a link lies between, by the folder's own place."""
-    if os.path.isabs(path):
+    if os.path.isabs(path) and not Path(path).is_relative_to(os.path.abspath(folder)):
         return path
     whole = os.path.realpath(folder)
     candidates = (os.path.relpath(path, folder), os.path.relpath(path, whole))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from tmapr.data.stereo import SIDES
+from tmapr.data.video import VIDEOS
 from tmapr.exceptions import InputError
 
 Layout = Literal["ms2", "sthereo", "folder", "bag"]
@@ -23,7 +24,6 @@ Kind = Literal["ms2", "sthereo", "folder", "bag", "video"]
 """What a recording turns out to be."""
 
 BAGS = (".bag", ".mcap", ".db3")
-VIDEOS: tuple[str, ...] = ()
 _CAMERAS: Mapping[Kind, str] = {"ms2": "thr/img_left", "sthereo": "image/stereo_thermal_14_left"}
 _PARTS: Mapping[Kind, tuple[str, ...]] = {
     "ms2": (
@@ -68,7 +68,7 @@ def recognize(path: Path) -> Kind:
     """What lies there, by its name and by what is in it; what cannot be told is a folder of images."""
     if path.suffix in BAGS or os.path.exists(path / "metadata.yaml"):
         return "bag"
-    if path.suffix.lower() in VIDEOS:
+    if path.suffix.lower() in VIDEOS and not os.path.isdir(path):
         return "video"
     return next((kind for kind, part in _CAMERAS.items() if os.path.isdir(path / part)), "folder")
 

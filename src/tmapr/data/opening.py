@@ -13,6 +13,7 @@ from tmapr.data.ms2 import read_ms2
 from tmapr.data.sequence import Sequence
 from tmapr.data.stereo import SIDES
 from tmapr.data.sthereo import read_sthereo
+from tmapr.data.video import read_video
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame, Frame
 
@@ -65,7 +66,7 @@ def _open_found(found: Path, given: Path, topics: Topics, frame: CoordinateFrame
     if kind == "bag":
         return read_bag(found, found.stem, frame, topics)
     if kind == "video":
-        raise InputError(f"{found}: videos cannot be read yet")  # data/video.py: read_video(found, found.stem)
+        return read_video(found, found.stem, frame)
     if kind == "folder":
         _refuse_absent(found)
         return read_folder(found.parent, found.name, frame)

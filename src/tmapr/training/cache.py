@@ -218,12 +218,7 @@ class ExampleCache:
         )
 
     def _open(self, name: str) -> Sequence:
-        sequence = open_data(self._data, name, None if name in self._data.references[:1] else self._frame)
-        if sequence.frame != self._frame:
-            raise InputError(
-                f"{name}: positions are in {sequence.frame}, the map's in {self._frame}; convert one of them"
-            )
-        return sequence
+        return open_data(self._data, name, None if name in self._data.references[:1] else self._frame)
 
     def _make(self, name: str, folder: Path) -> None:
         sequence = self._open(name)
