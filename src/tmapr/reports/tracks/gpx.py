@@ -20,7 +20,7 @@ _HEAD = (
 
 def render_gpx(tracks: Sequence[Track]) -> Iterator[bytes]:
     """Routes, then tracks, as the schema orders them."""
-    if not any(is_meant(status) for track in tracks for status in track.statuses):
+    if not any(is_meant(track.statuses[row]) for track in tracks for row in track.drawn.tolist()):
         names = ", ".join(track.name for track in tracks)
         raise InputError(
             f"{names}: no frame is localized, a GPX track would be empty; .geojson and .kml have all frames"

@@ -1,7 +1,6 @@
 """Lines and boxes in longitude and latitude, across the antimeridian and around a pole, by the rules of RFC 7946."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -39,10 +38,10 @@ def cut_line(degrees: Float[np.ndarray, "n 2"]) -> list[Float[np.ndarray, "m 2"]
     kept = _drop_repeated(round_degrees(degrees))
     crossed = np.flatnonzero(np.abs(np.diff(kept[:, 0])) > _HALF_TURN) + 1
     parts = np.split(kept, crossed)
-    for number, (before, after) in enumerate(pairwise(parts)):
-        side, latitude = np.copysign(_HALF_TURN, before[-1, 0]), _cross(before[-1], after[0])
-        parts[number] = np.vstack([before, [side, latitude]])
-        parts[number + 1] = np.vstack([[-side, latitude], after])
+    for number, row in enumerate(crossed.tolist()):
+        side, latitude = np.copysign(_HALF_TURN, kept[row - 1, 0]), _cross(kept[row - 1], kept[row])
+        parts[number] = np.vstack([parts[number], [side, latitude]])
+        parts[number + 1] = np.vstack([[-side, latitude], parts[number + 1]])
     return [part for part in map(_drop_repeated, parts) if len(part) > 1]
 
 
