@@ -113,7 +113,7 @@ REFUSED = {
     "nothing": (lambda home, evening, out: tmapr.make_map([], out), "there is no recording to be mapped; name one"),
     "a folder that is not there":
         (lambda home, evening, out: tmapr.make_map("nowhere", out), "nowhere: no such folder, bag or video"),
-    "a zero byte": (lambda home, evening, out: tmapr.make_map("a\0b", out), "must be text or a Path without a zero byte"),
+    "a zero byte": (lambda home, evening, out: tmapr.make_map("a\0b", out), "without a zero byte"),
     "both kinds": (lambda home, evening, out: tmapr.make_map([evening, home], out), "keep to one kind"),
     "a misspelt setting":
         (lambda home, evening, out: tmapr.make_map(evening, out, settings={"places.cel": 5}), "places.cel"),

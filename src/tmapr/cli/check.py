@@ -126,7 +126,7 @@ def format_table(part: Part, examination: "Examination") -> Iterator[str]:
     yield part.title
     yield f"  frames     {examination.frames}"
     yield f"  rate       {'unknown' if examination.rate is None else f'{examination.rate:.2f} Hz'}"
-    yield f"  gaps       {found[DefectKind.GAP]}"
+    yield f"  pauses     {found[DefectKind.PAUSE]}"
     yield f"  length     {examination.length:.1f} m"
     yield f"  positions  {located:.1f} %"
     yield f"  images     {'; '.join(map(str, examination.headers)) or 'none that can be read'}"
