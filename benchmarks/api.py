@@ -14,7 +14,7 @@ import tmapr
 from tmapr.artifacts.atomic import write_text
 
 CHAPTERS = {
-    "Mapping, loading, running": ("make_map", "load", "run", "open_run", "open_sequence", "sample", "Run"),
+    "Mapping, loading, running": ("make_map", "load", "run", "open_run", "open_sequence", "locate_sample", "Run"),
     "The localizer": ("Localizer", "Lesson"),
     "What it is given": ("Frame", "Odometry", "Sequence", "Recording", "CoordinateFrame"),
     "What it answers": ("Estimate", "Status", "Verdict", "Reason", "Candidate", "Belief", "Recognition"),

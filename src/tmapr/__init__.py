@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tmapr.artifacts.documents.runs import Errors as Errors
     from tmapr.artifacts.percepts import Recording as Recording
     from tmapr.artifacts.trajectory import EstimateTable as EstimateTable
-    from tmapr.data.sample import sample as sample
+    from tmapr.data.sample import locate_sample as locate_sample
     from tmapr.data.sequence import Sequence as Sequence
     from tmapr.exceptions import InputError as InputError
     from tmapr.exceptions import StateError as StateError
@@ -45,7 +45,7 @@ _ROOMS = {
         *("Frame", "Odometry", "Percept", "Recognition", "Candidate", "Verdict", "Belief", "Estimate"),
         *("CoordinateFrame", "Fault", "Reason", "Status"),
     ),
-    "data.sample": ("sample",),
+    "data.sample": ("locate_sample",),
     "data.sequence": ("Sequence",),
     "artifacts.percepts": ("Recording",),
     "artifacts.trajectory": ("EstimateTable",),

@@ -51,12 +51,12 @@ print(run.report(), run.film(), run.export("night.geojson"))
 def recorded(tmp_path_factory):
     """What the stranger has: images with a list of where they were taken, and a bag with images and fixes."""
     folder = tmp_path_factory.mktemp("recorded")
-    shutil.copytree(tmapr.sample() / "noon", folder / "noon")
+    shutil.copytree(tmapr.locate_sample() / "noon", folder / "noon")
     entries = []
-    for frame in tmapr.open_sequence(tmapr.sample() / "night"):
+    for frame in tmapr.open_sequence(tmapr.locate_sample() / "night"):
         counts = frame.image()
         entries.append((THERMAL, frame.stamp, image(counts, "mono8" if counts.itemsize == 1 else "mono16")))
-        longitude, latitude = tmapr.open_sequence(tmapr.sample() / "night").frame.to_degrees(frame.position)
+        longitude, latitude = tmapr.open_sequence(tmapr.locate_sample() / "night").frame.to_degrees(frame.position)
         entries.append((GPS, frame.stamp, fix(longitude, latitude)))
     bag = written(folder / "bag", "mcap", entries)
     shutil.copy(next(bag.glob("*.mcap")), folder / "night.mcap")
