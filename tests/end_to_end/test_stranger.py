@@ -4,6 +4,7 @@ By at most six commands without the edit of a file, and by a program of at most 
 with nothing else in it.
 """
 
+import csv
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 
+import cv2
 import pytest
 
 import tmapr
@@ -52,12 +54,13 @@ def recorded(tmp_path_factory):
     """What the stranger has: images with a list of where they were taken, and a bag with images and fixes."""
     folder = tmp_path_factory.mktemp("recorded")
     shutil.copytree(tmapr.locate_sample() / "noon", folder / "noon")
+    night = tmapr.locate_sample() / "night"
     entries = []
-    for frame in tmapr.open_sequence(tmapr.locate_sample() / "night"):
-        counts = frame.image()
-        entries.append((THERMAL, frame.stamp, image(counts, "mono8" if counts.itemsize == 1 else "mono16")))
-        longitude, latitude = tmapr.open_sequence(tmapr.locate_sample() / "night").frame.to_degrees(frame.position)
-        entries.append((GPS, frame.stamp, fix(longitude, latitude)))
+    with (night / "frames.csv").open() as table:
+        for row in csv.DictReader(table):
+            stamp, counts = int(row["stamp"]), cv2.imread(str(night / row["file"]), cv2.IMREAD_UNCHANGED)
+            entries.append((THERMAL, stamp, image(counts, "mono8")))
+            entries.append((GPS, stamp, fix(float(row["lon"]), float(row["lat"]))))
     bag = written(folder / "bag", "mcap", entries)
     shutil.copy(next(bag.glob("*.mcap")), folder / "night.mcap")
     shutil.rmtree(bag)
