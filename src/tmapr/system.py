@@ -1,6 +1,6 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
@@ -145,7 +145,10 @@ def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...
 
 def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map:
     """Encode the reference traverses: their frames become M₀, and A₀ learns each of them once, in their order."""
-    usable = [_list_usable(reference) for reference in references]
+    usable = [
+        list_mapped(reference.sequence, reference.known, [bool(percept.fault) for percept in reference.percepts])
+        for reference in references
+    ]
     _refuse_mixture(references)
     parts = list(zip(references, usable, strict=True))
     descriptors = np.array([reference.percepts[row].descriptor for reference, rows in parts for row in rows])
@@ -173,10 +176,11 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     return replace(made, digest=digest(_contents(made))).with_keypoints(references)
 
 
-def _list_usable(reference: Recording) -> list[int]:
-    usable = [row for row in range(len(reference)) if reference.known[row] and not reference.percepts[row].fault]
+def list_mapped(sequence: str, known: Iterable[bool], faulty: Iterable[bool]) -> list[int]:
+    """The frames of a traverse that become references: those with a position and a usable image."""
+    usable = [row for row, (placed, fault) in enumerate(zip(known, faulty, strict=True)) if placed and not fault]
     if not usable:
-        raise InputError(f"{reference.sequence}: no frame has both a position and a usable image; nothing to map")
+        raise InputError(f"{sequence}: no frame has both a position and a usable image; nothing to map")
     return usable
 
 
@@ -231,7 +235,7 @@ def build(
 ) -> Localizer:
     """A localizer on a map, with what was learned so far or, by default, with A₀."""
     names = environment.digest, settings_digest(system.places)
-    stages = Stages(system.retrieval, system.tracking, system.fusion, *names)
+    stages = Stages(system.retrieval, system.tracking, system.fusion, *names, environment.frame)
     labels = system.labels.fit(environment.memory.reference)
     teacher = Teacher(labels, dual_constraints="attenuation" in system.places.use)
     return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher, begin_stream, found)

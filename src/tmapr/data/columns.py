@@ -5,7 +5,6 @@ heading (radians, 0 = East, counter-clockwise), speed (forward, m/s) and yaw_rat
 columns are left aside, unless their name seems to mean one of these.
 """
 
-import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -13,11 +12,13 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.data.coordinates import from_degrees, from_utm, tangent_plane, utm_grid
+from tmapr.data.fitting import refuse_kind
 from tmapr.data.motion import LIMITS, refuse_absurd
 from tmapr.data.poses import Poses, wrap_angles
 from tmapr.data.stamps import parse_stamps
 from tmapr.data.trajectory import TextTable
 from tmapr.exceptions import InputError
+from tmapr.geodesy import is_utm_zone
 from tmapr.types import CoordinateFrame
 
 _PAIRS = (("x", "y"), ("lon", "lat"), ("easting", "northing"))
@@ -67,26 +68,34 @@ def _read_positions(
     table: TextTable, frame: CoordinateFrame | None
 ) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
     if "x" in table.columns:
-        return table.pairs("x", "y"), CoordinateFrame()
+        pairs, own = table.pairs("x", "y"), CoordinateFrame()
+        if np.isnan(pairs[:, 0]).all():
+            return pairs, frame or own
+        refuse_kind(str(table.path), own, frame)
+        return pairs, own
     if "easting" in table.columns:
         return _read_utm(table, frame)
     degrees = table.degrees() if "lon" in table.columns else np.full((len(table.lines), 2), np.nan)
     fixes = degrees[~np.isnan(degrees[:, 0])].tolist()
     if not fixes:
         return degrees, frame or CoordinateFrame()
-    plane = frame or tangent_plane(*fixes[0])
+    own = tangent_plane(*fixes[0])
+    refuse_kind(str(table.path), own, frame)
+    plane = frame or own
     return from_degrees(degrees[:, 0], degrees[:, 1], plane), plane
 
 
 def _read_utm(table: TextTable, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
     zones = table.columns.get("zone", [])
-    if not zones or len(set(zones)) > 1 or not re.fullmatch(r"\d{1,2}[NS]", zones[0]):
+    if not zones or len(set(zones)) > 1 or not is_utm_zone(zones[0]):
         raise InputError(f"{table.path}: easting,northing need a column zone with one UTM zone, such as 52N")
     places = table.pairs("easting", "northing")
     known = places[~np.isnan(places[:, 0])].tolist()
     if not known:
         return places, frame or CoordinateFrame()
-    grid = frame or utm_grid(zones[0], *known[0])
+    own = utm_grid(zones[0], *known[0])
+    refuse_kind(str(table.path), own, frame)
+    grid = frame or own
     return from_utm(places[:, 0], places[:, 1], zones[0], grid), grid
 
 

@@ -20,6 +20,7 @@ from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.images import write_frame
 from tmapr.data.columns import read_columns
 from tmapr.data.coordinates import ENU, UTM, from_utm, to_degrees, utm_grid
+from tmapr.data.fitting import refuse_kind
 from tmapr.data.motion import LIMITS
 from tmapr.data.names import TIMES, list_files, list_images, names_a_place, parse_places, scan
 from tmapr.data.poses import Poses
@@ -45,7 +46,11 @@ def read_folder(root: Path, name: str, frame: CoordinateFrame | None = None) -> 
         raise InputError(f"{folder / LIST}: no such file; it must list stamp,file if the images are not in {folder}")
     if any(map(names_a_place, files)):
         return _read_names(name, files, _assume_stamps(files) if stamps is None else stamps, frame)
-    return from_files(name, CoordinateFrame(), files, _read_trajectory(folder, files, stamps))
+    poses = _read_trajectory(folder, files, stamps)
+    if np.isnan(poses.positions).all():
+        return from_files(name, frame or CoordinateFrame(), files, poses)
+    refuse_kind(str(folder), CoordinateFrame(), frame)
+    return from_files(name, CoordinateFrame(), files, poses)
 
 
 def write_folder(directory: Path, sequence: Sequence, watch: Watch = iter) -> None:
@@ -83,7 +88,6 @@ def _format_poses(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) 
     names, values = ("x", "y", "heading"), poses
     if frame.kind == ENU:
         lon, lat = to_degrees(poses[:, :2], frame).T
-        lon = np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
         names, values = ("lon", "lat", "heading"), np.column_stack([lon.round(12), lat.round(12), poses[:, 2]])
     if frame.kind == UTM:
         names, values = ("easting", "northing", "heading"), poses + np.array([*frame.origin, 0.0])
@@ -122,9 +126,11 @@ def _read_names(
     name: str, files: list[Path], stamps: Int[np.ndarray, " images"], frame: CoordinateFrame | None
 ) -> Sequence:
     places, headings, zone = parse_places(files)
+    own = CoordinateFrame() if zone is None else utm_grid(zone, *places[0])
+    refuse_kind(str(files[0].parent), own, frame)
     if zone is None:
         return from_files(name, CoordinateFrame(), files, Poses(stamps, places, headings))
-    grid = frame or utm_grid(zone, *places[0])
+    grid = frame or own
     return from_files(name, grid, files, Poses(stamps, from_utm(places[:, 0], places[:, 1], zone, grid), headings))
 
 
