@@ -1,4 +1,4 @@
-"""The recording that comes with the package, made anew: one lap around a block of a rendered city, by day and by night.
+"""The recording that comes with the package, made anew: a lap of 130 m through a rendered city, at noon and at night.
 
 `python benchmarks/sample.py` writes src/tmapr/data/street. Pictures are 8-bit gray as a camera's video output has them,
 stretched once for a whole drive, in JPEG: half the size of PNG at half the resolution, and localized as well.

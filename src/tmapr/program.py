@@ -40,7 +40,7 @@ from tmapr.running.evaluating import evaluate_run, save_errors
 from tmapr.running.finished import FinishedRun, require_run
 from tmapr.running.planning import make_name, plan_drive, plan_experiment, plan_own_drive, seed_run
 from tmapr.running.running import map_experiment, run_experiment
-from tmapr.types import Watch
+from tmapr.types import CoordinateFrame, Watch
 
 Source = str | Path | Recording
 """A folder of images, a bag or a video, or percepts of a program's own."""
@@ -60,12 +60,19 @@ def load(folder: str | Path, device: str = "auto") -> Localizer:
     return load_run(read_folder(folder), open_streams)
 
 
-def open_sequence(path: str | Path, *, image: str | None = None, position: str | None = None) -> sequence.Sequence:
+def open_sequence(
+    path: str | Path,
+    *,
+    image: str | None = None,
+    position: str | None = None,
+    frame: CoordinateFrame | None = None,
+) -> sequence.Sequence:
     """The frames of a folder of images, a bag or a video: `for frame in tmapr.open_sequence("patrol.mcap")`.
 
-    `image` and `position` are topics of a bag that has several.
+    `image` and `position` are topics of a bag that has several. Longitudes and latitudes become metres from the first
+    of them; `frame`, that of an estimate or of another sequence, makes them comparable with its positions.
     """
-    return open_path(read_folder(path), Topics(image=image, position=position))
+    return open_path(read_folder(path), Topics(image=image, position=position), frame=frame)
 
 
 def make_map(

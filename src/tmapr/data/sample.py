@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def locate_sample() -> Path:
-    """The folder of a small recording, with the drives `noon` and `night`: one lap around a block, 70 frames each.
+    """The folder of a small recording, with the drives `noon` and `night`: the same 130 m, 70 frames each.
 
     Read it from there and write elsewhere; its pictures are 8-bit gray, its positions longitude and latitude.
     """
