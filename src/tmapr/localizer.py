@@ -32,7 +32,7 @@ from tmapr.retrieval.memory import Memory
 from tmapr.stages import STATE_KIND, STATE_VERSION, BeginStream, Found, Perceive, Stages
 from tmapr.track import RouteTracker, make_tracker
 from tmapr.tracking.evidence import weigh
-from tmapr.types import Estimate, Frame, Odometry, Percept, Picture, Recognition
+from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
 
 _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
 
@@ -81,6 +81,11 @@ class Localizer:
             f"Localizer({len(self.memory)} references in {self.memory.place_count} places of {traverses},"
             f" tracking {self._stages.tracking.method!r})"
         )
+
+    @property
+    def frame(self) -> CoordinateFrame:
+        """What the map's positions are relative to: those of labels have to be, too."""
+        return self._stages.frame
 
     def new_drive(self) -> "Localizer":
         """Begin another drive: what was learned stays, where the camera is has to be found anew. Gives itself."""

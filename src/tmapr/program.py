@@ -70,7 +70,7 @@ def open_sequence(
     """The frames of a folder of images, a bag or a video: `for frame in tmapr.open_sequence("patrol.mcap")`.
 
     `image` and `position` are topics of a bag that has several. Longitudes and latitudes become metres from the first
-    of them; `frame`, that of an estimate or of another sequence, makes them comparable with its positions.
+    of them; `frame`, that of a localizer or of another sequence, makes them comparable with its positions.
     """
     return open_path(read_folder(path), Topics(image=image, position=position), frame=frame)
 
