@@ -156,8 +156,7 @@ class Experiment(Settings):
         head trained anew, and whether what is there fits the map is seen from its content.
         """
         named = self.perception.apr
-        complete = self.perception.encoder == OWN or self.perception.is_exported
-        if complete or (named and (Path(named).is_file() or not is_trained_head(Path(named)))):
+        if self.perception.is_whole or (named and (Path(named).is_file() or not is_trained_head(Path(named)))):
             return self
         head = folder.trained_head
         if head is None:
