@@ -145,12 +145,13 @@ def is_plugin(value: str) -> bool:
     return value.startswith(PREFIX)
 
 
-def check_options(section: str, named: str, options: Options) -> None:
+def check_options(setting: str, named: str, options: Options) -> None:
     """Refuse, as ValueError, a name that cannot be one, and options that nobody takes."""
     if is_plugin(named) and not _NAME.fullmatch(named):
-        raise ValueError(f"{section}: {named!r} names no plug-in; write {PREFIX}NAME in letters, digits, '.', '_', '-'")
+        raise ValueError(f"{setting} = {named!r}: write {PREFIX}NAME, of letters, digits, '.', '_' and '-'")
     if options and not is_plugin(named):
-        raise ValueError(f"{section}.options: {named!r} takes none; they are for a plug-in, {PREFIX}NAME")
+        section = setting.partition(".")[0]
+        raise ValueError(f"{section}.options: {setting} = {named!r} takes none; they are for a plug-in, {PREFIX}NAME")
 
 
 def find_offers(named: str, *groups: str) -> list[Offer]:

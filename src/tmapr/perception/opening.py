@@ -22,7 +22,7 @@ def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
         raise InputError(
             'perception.encoder is "own": percepts come from your program, there is nothing to encode with'
         )
-    if settings.is_plugin and is_descriptor(settings):
+    if is_descriptor(settings):
         card, described = open_descriptor(settings, device)
         return Perceiver(card, settings.image, described, find_keypoints=KeypointFinder())
     if settings.is_exported:

@@ -6,10 +6,9 @@ from jaxtyping import Float, UInt8
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Card, Descriptor, Input
 from tmapr.perception.perceiver import Outputs
-from tmapr.perception.settings import Perception
-from tmapr.plugins import DESCRIPTORS, ENCODERS, Describe, Offer, choose_offer, describe
+from tmapr.perception.settings import SETTING, Perception
+from tmapr.plugins import DESCRIPTORS, Describe, Offer, choose_offer, describe
 
-SETTING = "perception.encoder"
 _WIDEST = 1_000_000
 
 
@@ -43,8 +42,9 @@ class PluginEngine:
 
 
 def is_descriptor(settings: Perception) -> bool:
-    """Whether the plug-in that settings name is a descriptor rather than an encoder; neither, and both, are refused."""
-    return choose_offer(SETTING, settings.encoder, ENCODERS, DESCRIPTORS).entry.group == DESCRIPTORS
+    """Whether settings name a plug-in that is a descriptor, and no encoder; one that is not installed is refused."""
+    offer = settings.choose_plugin()
+    return offer is not None and offer.entry.group == DESCRIPTORS
 
 
 def open_descriptor(settings: Perception, device: str) -> tuple[Card, PluginEngine]:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from tmapr.perception.card import Card, Input, Plugged
 from tmapr.perception.encoder import Encode, Features
 from tmapr.perception.layouts import WeightsLayout
-from tmapr.perception.plugin import SETTING, make_pictures
-from tmapr.perception.settings import Perception
+from tmapr.perception.plugin import make_pictures
+from tmapr.perception.settings import SETTING, Perception
 from tmapr.perception.weights import Checkpoint
 from tmapr.plugins import ENCODERS, Offer, choose_offer, describe
 

@@ -12,7 +12,7 @@ from tmapr.config import Settings, changed, changed_since
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Descriptor, Size
 from tmapr.perception.image import Image
-from tmapr.plugins import DESCRIPTORS, ENCODERS, Options, check_options, find_offers, is_plugin
+from tmapr.plugins import DESCRIPTORS, ENCODERS, Offer, Options, check_options, choose_offer, find_offers, is_plugin
 
 DEFAULT, OWN, EXPORTED = "default", "own", ".onnx"
 DEFAULT_WEIGHTS = "efficientnet-lite0-57934424"
@@ -21,6 +21,8 @@ DEFAULT_WEIGHTS = "efficientnet-lite0-57934424"
 SHIPPED_HEAD = Path(__file__).with_name("default_head.safetensors")
 """The default encoder's SALAD head, trained on rendered worlds; its card lies beside it."""
 
+SETTING = "perception.encoder"
+"""What names it."""
 _PLUGIN, _OPTION = "plugin", "options."
 _SHIPPED = Descriptor(parts=("pooling", "salad"), weights=(1.0, 0.5), clusters=16)
 
@@ -51,7 +53,7 @@ class Perception(Settings):
 
     @model_validator(mode="after")
     def _check_parts(self) -> "Perception":
-        check_options("perception", self.encoder, self.options)
+        check_options(SETTING, self.encoder, self.options)
         parts, weights = self.descriptor.parts, self.descriptor.weights
         if len(weights) != len(parts):
             raise ValueError(f"perception.descriptor: {len(parts)} parts need as many weights, got {len(weights)}")
@@ -70,6 +72,10 @@ class Perception(Settings):
     def is_plugin(self) -> bool:
         """Whether somebody else's package makes it."""
         return is_plugin(self.encoder)
+
+    def choose_plugin(self) -> Offer | None:
+        """Who offers it, if it is a plug-in's; one that is not installed is refused. Nothing is imported."""
+        return choose_offer(SETTING, self.encoder, ENCODERS, DESCRIPTORS) if self.is_plugin else None
 
     @property
     def is_whole(self) -> bool:

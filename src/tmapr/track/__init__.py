@@ -72,8 +72,9 @@ def track_layout(method: str) -> Layout:
 
 def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory) -> Tracker:
     """One of the method that the settings name."""
-    if is_plugin(tracking.method):
-        return PluginTracker(tracking, fusion, memory)
+    offer = tracking.choose_plugin()
+    if offer:
+        return PluginTracker(offer, tracking, fusion, memory)
     if tracking.method == "paper":
         return PaperTracker(tracking, fusion, memory)
     return RouteTracker(tracking, fusion, memory)

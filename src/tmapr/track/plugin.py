@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.fusion.capf import Correction, Fusion
-from tmapr.plugins import TRACKING, Judgement, Offer, TrackingMethod, choose_offer, describe
+from tmapr.plugins import Judgement, Offer, TrackingMethod, describe
 from tmapr.retrieval.memory import Memory
 from tmapr.track.paper import LAYOUT as TRACK
 from tmapr.track.paper import Track, answer, answer_late, start_anywhere
@@ -32,10 +32,10 @@ _SHARPEST, _WIDEST = 1e-3, 1e6
 class PluginTracker:
     """Owns the track and a method of somebody else's package, made anew for every drive."""
 
-    def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
+    def __init__(self, offer: Offer, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
         self.track = Track()
         self.placer = None
-        self._offer = choose_offer("tracking.method", tracking.method, TRACKING)
+        self._offer = offer
         self._options = tracking.options
         self._memory = memory
         self._fusion = fusion.fit(memory.reference)

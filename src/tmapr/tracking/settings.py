@@ -3,9 +3,10 @@
 from pydantic import Field, field_validator, model_validator
 
 from tmapr.config import Settings
-from tmapr.plugins import PREFIX, Options, check_options, is_plugin
+from tmapr.plugins import PREFIX, TRACKING, Offer, Options, check_options, choose_offer, is_plugin
 from tmapr.tracking.gates import Gates
 
+_SETTING = "tracking.method"
 ROUTE, PAPER = "route", "paper"
 
 
@@ -29,14 +30,18 @@ class Tracking(Settings):
         """Whether a frame is compared with every reference; the gates look at the best ones alone."""
         return self.method != PAPER
 
+    def choose_plugin(self) -> Offer | None:
+        """Who offers the method, if it is a plug-in's; one that is not installed is refused. Nothing is imported."""
+        return choose_offer(_SETTING, self.method, TRACKING) if is_plugin(self.method) else None
+
     @field_validator("method")
     @classmethod
     def _check_method(cls, given: str) -> str:
         if given not in (ROUTE, PAPER) and not is_plugin(given):
-            raise ValueError(f"tracking.method: should be '{ROUTE}', '{PAPER}' or '{PREFIX}NAME', got {given!r}")
+            raise ValueError(f"{_SETTING}: should be '{ROUTE}', '{PAPER}' or '{PREFIX}NAME', got {given!r}")
         return given
 
     @model_validator(mode="after")
     def _check_plugin(self) -> "Tracking":
-        check_options("tracking", self.method, self.options)
+        check_options(_SETTING, self.method, self.options)
         return self
