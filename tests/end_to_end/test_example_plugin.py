@@ -154,19 +154,12 @@ def test_the_percepts_of_another_version_are_made_again(home, finished, tmp_path
 
 
 def test_an_encoder_is_pooled_and_a_pose_head_trained_on_it(home, installed, tmp_path):
-    given = ("--run", tmp_path / "run", "--set", "perception.encoder=plugin:gradients", "--set", "training.epochs=1")
-    words = (
-        "--set",
-        VOTE,
-        "--set",
-        "perception.descriptor.grid=[2, 2]",
-        "--set",
-        "perception.options.directions=6",
-        "--quiet",
-    )
+    named = (VOTE, "perception.encoder=plugin:gradients", "perception.options.directions=6")
+    smaller = ("perception.descriptor.grid=[2, 2]", "training.epochs=1")
+    given = [word for each in (*named, *smaller) for word in ("--set", each)]
     with chdir(home):
         for verb in ("train", "map", "run"):
-            assert command(verb, "world/experiment.toml", *given, *words) == 0
+            assert command(verb, *EXPERIMENT, "--run", tmp_path / "run", *given) == 0
     seen = Recording.load(tmp_path / "run/percepts/noon2.npz").percepts[0]
     assert seen.descriptor.shape == (2 * 2 * 6,)
     assert seen.position is not None
