@@ -3,22 +3,21 @@
 `observe` never learns, `learn` never moves the estimate, and the reference memory never changes.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 from threading import Lock, RLock
+from typing import overload
 
 import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
 from tmapr.exceptions import InputError
-from tmapr.fusion.capf import Fusion
 from tmapr.inputs import (
     check_estimate,
-    check_frame,
     read_folder,
+    read_frame,
     read_metres,
     read_percept,
     read_position,
@@ -30,26 +29,12 @@ from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
-from tmapr.retrieval.search import Retrieval
+from tmapr.stages import STATE_KIND, STATE_VERSION, BeginStream, Found, Perceive, Stages
 from tmapr.track import make_tracker
-from tmapr.tracking import Tracking
 from tmapr.tracking.evidence import weigh
-from tmapr.types import Estimate, Frame, Percept, Recognition
+from tmapr.types import Estimate, Frame, Odometry, Percept, Picture, Recognition
 
-STATE_KIND, STATE_VERSION = "state", 5
-Perceive = Callable[[Frame], Percept]
 _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """The settings of the stages, and the names that tie a saved state to its map."""
-
-    retrieval: Retrieval
-    tracking: Tracking
-    fusion: Fusion
-    map_digest: str
-    settings_digest: str
 
 
 class Localizer:
@@ -65,13 +50,16 @@ class Localizer:
         memory: Memory,
         classifier: Classifier,
         teacher: Teacher,
-        perceive: Perceive | None = None,
+        begin_stream: BeginStream | None = None,
+        found: Found | None = None,
     ) -> None:
         self.memory = memory
         self.classifier = classifier
         self._stages = stages
         self._teacher = teacher
-        self._perceive = perceive
+        self._begin_stream = begin_stream
+        self._found = found
+        self._perceive: Perceive | None = None
         self._changing = RLock()
         self._perceiving = Lock()
         """Taken first: frames are tracked in the order in which they were perceived."""
@@ -87,37 +75,69 @@ class Localizer:
             return None
         return Student(placer.route, self.memory, placer.radius, self._stages.tracking.certainty)
 
-    def begin_drive(self) -> "Localizer":
-        """One with the same A_t and what else was learned, before the first frame of another drive."""
-        other = Localizer(self._stages, self.memory, self.classifier, self._teacher, self._perceive)
-        learned = self.tracker.learned()
-        if learned:
-            other.tracker.restore_learned(learned)
-        other._student = self._student.begin_drive() if self._student else None
+    def __repr__(self) -> str:
+        traverses = ", ".join(sorted(set(self.memory.sequences.tolist())))
+        return (
+            f"Localizer({len(self.memory)} references in {self.memory.place_count} places of {traverses},"
+            f" tracking {self._stages.tracking.method!r})"
+        )
+
+    def new_drive(self) -> "Localizer":
+        """Begin another drive: what was learned stays, where the camera is has to be found anew. Gives itself."""
+        with self._perceiving, self._changing:
+            fresh = self.fork()
+            self.tracker, self._student = fresh.tracker, fresh._student
+            self._drive, self._lessons, self._perceive = Condition(), Condition(), None
+        return self
+
+    def fork(self) -> "Localizer":
+        """Another one for another drive at the same time: both learn into the same A_t."""
+        with self._changing:
+            other = Localizer(
+                self._stages, self.memory, self.classifier, self._teacher, self._begin_stream, self._found
+            )
+            other._changing = self._changing
+            learned = self.tracker.learned()
+            if learned:
+                other.tracker.restore_learned(learned)
+            other._student = self._student.begin_drive() if self._student else None
         return other
 
-    def step(self, frame: Frame) -> Estimate:
-        """Localize a camera frame."""
-        if self._perceive is None:
+    @overload
+    def step(self, image: Frame) -> Estimate: ...
+    @overload
+    def step(self, image: Picture, stamp: int, motion: Odometry | None = None) -> Estimate: ...
+    def step(self, image: Frame | Picture, stamp: int | None = None, motion: Odometry | None = None) -> Estimate:
+        """Localize a camera frame: a `Frame`, or an array of 8- or 16-bit counts and its stamp in nanoseconds.
+
+        An array may be filled anew afterwards. `motion` is what odometry or a gyroscope says of the array's moment.
+        """
+        if self._begin_stream is None:
             raise InputError("this map was made from a program's own percepts; give them to `observe`")
-        check_frame(frame)
+        frame = read_frame(image, stamp, motion)
         with self._perceiving:
+            if self._perceive is None:
+                self._perceive = self._begin_stream()
             return self.observe(self._perceive(frame))
 
     def observe(self, percept: Percept) -> Estimate:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
         percept = read_percept(percept, self.classifier.dimension)
         with self._changing:
-            late = self.tracker.answer_late(percept)
-            if late:
-                return late
-            if percept.fault:
-                return self.tracker.pass_over(percept)
-            recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
-            estimate = self.tracker.advance(percept, recognition)
-            self._remember(_get_view(recognition, percept))
-            self._drive.follow(estimate)
-            return estimate
+            return replace(self._advance(percept), frame=self._stages.frame)
+
+    def _advance(self, percept: Percept) -> Estimate:
+        """The tracker's answer, in metres of the map."""
+        late = self.tracker.answer_late(percept)
+        if late:
+            return late
+        if percept.fault:
+            return self.tracker.pass_over(percept)
+        recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
+        estimate = self.tracker.advance(percept, recognition)
+        self._remember(_get_view(recognition, percept))
+        self._drive.follow(estimate)
+        return estimate
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like by now: as many references as are judged, or so many."""
@@ -236,13 +256,22 @@ class Localizer:
             self.tracker.expect_head(metres)
 
     def save(self, directory: str | Path) -> None:
-        """Write state.npz beside the map it belongs to; a kill at any moment leaves the old or the new one."""
-        path = read_folder(directory) / "state.npz"
-        if not path.with_name("map.npz").exists():
+        """Write state.npz beside its map, or map, settings and state to a folder that has no map yet.
+
+        A kill at any moment leaves the old or the new one.
+        """
+        folder = read_folder(directory)
+        if (folder / "map.npz").exists():
+            self._save_state(folder)
+        elif self._found:
+            self._found(folder, self._save_state)
+        else:
             raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
+
+    def _save_state(self, folder: Path) -> None:
         notes = {"map": self._stages.map_digest, "method": self._stages.tracking.method}
         header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, notes)
-        save_arrays(path, header, self.arrays())
+        save_arrays(folder / "state.npz", header, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes, as it is now: A_t, labels still due, the track, the past that is learned from."""

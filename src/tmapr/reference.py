@@ -1,13 +1,18 @@
 """What the mapped traverses say of themselves: how far apart references lie, how fast they were driven.
 
-Speeds, gaps and radii of the method follow from these: a robot that walks needs no numbers of a car.
+Speeds, gaps and radii of the method follow from these: a robot that walks needs no numbers of a car. So does what is a
+jump of positions, recorded or estimated: a step farther than
+
+    1 m + 1.5 v₉₉ |Δt|,
+
+v₉₉ being the speed that 99 % of a traverse's moving steps stay below.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from tmapr.types import NANOSECONDS
 
@@ -19,6 +24,13 @@ _LONG = 95.0
 """Percent of the steps that are shorter than what counts as a step: most of them may be the jitter of a long stop."""
 _TOP = 99.0
 """Percent of the steps that are slower: a jump of the positions is no speed."""
+_SUSPECTS = 5
+"""Fastest steps that say nothing of the speed of a recording which nobody has looked at: they may be what is wrong."""
+
+JUMP_TOLERANCE = 1.0
+"""Metres that positions may move between two frames, however close in time these are."""
+SPEED_TOLERANCE = 1.5
+"""How much faster than the traverse ever was a camera may plausibly move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,31 @@ def measure_reference(
         interval=float(np.median(seconds[moving])),
         extent=extent,
     )
+
+
+def find_jumps(
+    stamps: Int[np.ndarray, " n"], positions: Float[np.ndarray, "n 2"], top_speed: float
+) -> Bool[np.ndarray, " steps"]:
+    """Whether each step from one frame to the next is one; `top_speed` is v₉₉ of the reference."""
+    # A frame may arrive with an older stamp; what it could have moved depends on the time between the
+    # two moments, whichever came first.
+    seconds = np.abs(np.diff(stamps)) / NANOSECONDS
+    farther: Bool[np.ndarray, " steps"] = (
+        np.hypot(*np.diff(positions, axis=0).T) > JUMP_TOLERANCE + SPEED_TOLERANCE * top_speed * seconds
+    )
+    return farther
+
+
+def suspect_top_speed(stamps: Int[np.ndarray, " n"], positions: Float[np.ndarray, "n 2"]) -> float | None:
+    """v₉₉ of a recording whose positions may jump; None where too few of its steps moved to tell.
+
+    One jump in a short recording would be its own 99th percentile: so v₉₉ is a step's, and never one of the fastest.
+    """
+    steps, seconds = np.hypot(*np.diff(positions, axis=0).T), np.diff(stamps) / NANOSECONDS
+    moving = (steps > _STANDING * _find_step(steps)) & (seconds > 0)
+    speeds = np.sort(steps[moving] / seconds[moving])
+    rank = min(int(_TOP / 100 * len(speeds)), len(speeds) - 1 - _SUSPECTS)
+    return float(speeds[rank]) if rank >= len(speeds) // 2 else None
 
 
 def _find_step(steps: Float[np.ndarray, " n"]) -> float:

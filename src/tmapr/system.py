@@ -1,6 +1,6 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
@@ -21,13 +21,14 @@ from tmapr.fusion.capf import Fusion
 from tmapr.labels import LAYOUT as LABELS
 from tmapr.labels import Labels, Teacher
 from tmapr.learning import LAYOUT as OWN_PAST
-from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Perceive, Stages
+from tmapr.localizer import Localizer
 from tmapr.places.classifier import FITTED, Classifier, Places
 from tmapr.retrieval.condition import LAYOUT as CONDITION
 from tmapr.retrieval.keypoints import BESIDE_MAP, gather_keypoints, load_keypoints
 from tmapr.retrieval.memory import LAYOUT as MEMORY
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
+from tmapr.stages import STATE_KIND, STATE_VERSION, BeginStream, Found, Stages
 from tmapr.track import track_layout
 from tmapr.tracking import Tracking
 from tmapr.types import CoordinateFrame, Watch
@@ -144,7 +145,10 @@ def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...
 
 def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map:
     """Encode the reference traverses: their frames become M₀, and A₀ learns each of them once, in their order."""
-    usable = [_list_usable(reference) for reference in references]
+    usable = [
+        list_mapped(reference.sequence, reference.known, [bool(percept.fault) for percept in reference.percepts])
+        for reference in references
+    ]
     _refuse_mixture(references)
     parts = list(zip(references, usable, strict=True))
     descriptors = np.array([reference.percepts[row].descriptor for reference, rows in parts for row in rows])
@@ -172,10 +176,11 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     return replace(made, digest=digest(_contents(made))).with_keypoints(references)
 
 
-def _list_usable(reference: Recording) -> list[int]:
-    usable = [row for row in range(len(reference)) if reference.known[row] and not reference.percepts[row].fault]
+def list_mapped(sequence: str, known: Iterable[bool], faulty: Iterable[bool]) -> list[int]:
+    """The frames of a traverse that become references: those with a position and a usable image."""
+    usable = [row for row, (placed, fault) in enumerate(zip(known, faulty, strict=True)) if placed and not fault]
     if not usable:
-        raise InputError(f"{reference.sequence}: no frame has both a position and a usable image; nothing to map")
+        raise InputError(f"{sequence}: no frame has both a position and a usable image; nothing to map")
     return usable
 
 
@@ -222,17 +227,27 @@ def _complete(memory: Arrays, references: tuple[str, ...]) -> dict[str, np.ndarr
 
 
 def build(
-    system: System, environment: Map, classifier: Classifier | None = None, perceive: Perceive | None = None
+    system: System,
+    environment: Map,
+    classifier: Classifier | None = None,
+    begin_stream: BeginStream | None = None,
+    found: Found | None = None,
 ) -> Localizer:
     """A localizer on a map, with what was learned so far or, by default, with A₀."""
     names = environment.digest, settings_digest(system.places)
-    stages = Stages(system.retrieval, system.tracking, system.fusion, *names)
+    stages = Stages(system.retrieval, system.tracking, system.fusion, *names, environment.frame)
     labels = system.labels.fit(environment.memory.reference)
     teacher = Teacher(labels, dual_constraints="attenuation" in system.places.use)
-    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher, perceive)
+    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher, begin_stream, found)
 
 
-def resume(system: System, environment: Map, state: Path, perceive: Perceive | None = None) -> Localizer:
+def resume(
+    system: System,
+    environment: Map,
+    state: Path,
+    begin_stream: BeginStream | None = None,
+    found: Found | None = None,
+) -> Localizer:
     """A localizer that continues from a saved state, bit for bit; one of another tracking method starts a new drive."""
     header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION, oldest=1)
     notes = StateNotes.from_notes(state, header.notes)
@@ -250,7 +265,7 @@ def resume(system: System, environment: Map, state: Path, perceive: Perceive | N
     _check_own_past(state, take(arrays, "own."), system.places, width)
     try:
         learned = Classifier.from_arrays(system.places, environment.fitted, take(arrays, "classifier."))
-        localizer = build(system, environment, learned, perceive)
+        localizer = build(system, environment, learned, begin_stream, found)
         localizer.restore(arrays, notes.method)
     except (KeyError, ValueError) as error:
         raise InputError(f"{state}: its arrays do not fit together ({error}); {_START_AGAIN}") from None

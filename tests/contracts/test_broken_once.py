@@ -149,6 +149,7 @@ def test_a_check_refuses_positions_that_a_run_refuses(home, capsys):
     (home / "data/noon/frames.csv").write_text("\n".join(["stamp,file,lon,lat", *rows]) + "\n")
     for arguments in (("check", "walk.toml"), RUN):
         assert command(*arguments, "--quiet") == 2
-        assert "night: " in (said := capsys.readouterr().err)
-        assert "positions are in CoordinateFrame(kind='local'" in said
-        assert said.endswith("; convert one of them\n")
+        assert capsys.readouterr().err == (
+            f"tmapr: {home / 'data/night/frames.csv'}: has positions as x,y in a frame of their own, the map as"
+            " longitude and latitude; give lon,lat here, or map with x,y\n"
+        )

@@ -128,7 +128,7 @@ def test_two_sequences_leave_what_one_leaves_and_another_goes_on_from(home, meth
     night = Recording.load(half.percepts("night"))
     localize(localizer, night, range(len(night)))
     localizer.end_drive()
-    assert_same(state_of(whole).arrays(), localizer.begin_drive().arrays())
+    assert_same(state_of(whole).arrays(), localizer.fork().arrays())
     assert load_estimates(whole.estimates("night")).learned.any()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from tmapr.cli.options import Overrides, Quiet, make_watch
+from tmapr.cli.options import Overrides, Quiet, make_teller, make_watch
 
 if TYPE_CHECKING:
     from tmapr.artifacts.sheet import Thumbnail
@@ -65,17 +65,16 @@ def check(
 
 def open_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]":
     """The sequences that a path stands for, and how their images will be prepared."""
-    from tmapr.config import load_settings
     from tmapr.data.opening import open_path
     from tmapr.exceptions import InputError
-    from tmapr.experiment import Experiment, open_data
+    from tmapr.experiment import open_data, read_experiment
     from tmapr.perception.image import Image
 
     if path.suffix.lower() != ".toml":
         if overrides:
             raise InputError(f"{path}: is no experiment file, so there is nothing to --set; leave {overrides[0]} out")
         return [Part(open_path(path))], Image()
-    experiment = load_settings(Experiment, path, overrides)
+    experiment = read_experiment(path, overrides, make_teller(quiet=False))
     experiment.perception.choose_plugin()
     experiment.system.tracking.choose_plugin()
     data = experiment.data
@@ -129,7 +128,7 @@ def format_table(part: Part, examination: "Examination") -> Iterator[str]:
     yield part.title
     yield f"  frames     {examination.frames}"
     yield f"  rate       {'unknown' if examination.rate is None else f'{examination.rate:.2f} Hz'}"
-    yield f"  gaps       {found[DefectKind.GAP]}"
+    yield f"  pauses     {found[DefectKind.PAUSE]}"
     yield f"  length     {examination.length:.1f} m"
     yield f"  positions  {located:.1f} %"
     yield f"  images     {'; '.join(map(str, examination.headers)) or 'none that can be read'}"

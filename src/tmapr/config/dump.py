@@ -64,6 +64,8 @@ def _toml(value: object) -> str:
         return json.dumps(value.value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Settings):
+        return _toml({key: item for key, item in value.__dict__.items() if item is not None})
     if isinstance(value, tuple | list):
         return f"[{', '.join(_toml(item) for item in value)}]"
     if isinstance(value, Mapping):

@@ -6,7 +6,7 @@ its image for as long as the frame itself is held: a pass takes the memory of th
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from math import isnan, remainder, tau
@@ -16,9 +16,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field
 
-from tmapr.artifacts.sources import digest_content
+from tmapr.artifacts.sources import digest_states
 from tmapr.config import Settings
-from tmapr.data.coordinates import LOCAL, describe, from_degrees, tangent_plane
+from tmapr.data.coordinates import from_degrees, tangent_plane
+from tmapr.data.fitting import refuse_kind
 from tmapr.data.messages import (
     FIX,
     IMAGES,
@@ -39,6 +40,7 @@ from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.types import NANOSECONDS, CoordinateFrame, Frame, Odometry
 
+_WITHOUT = ', or go without: data.topics.position = ""'
 _BEYOND = round(MAX_BEYOND * NANOSECONDS)
 
 
@@ -69,24 +71,36 @@ def read_bag(path: Path, name: str, frame: CoordinateFrame | None = None, topics
     whole = _name_whole(path, topics)
     bag = Bag(path)
     recorded = bag.topics()
-    images = _choose(path, recorded, IMAGES, topics.image, "image")
-    if images is None:
-        found = ", ".join(map(str, recorded)) or "no messages at all"
-        raise InputError(f"{path}: holds no images ({' or '.join(IMAGES)}) but {found}")
+    images, positions = choose_images(path, recorded, topics), choose_positions(path, recorded, topics)
     poses, placed = NO_POSES, frame or CoordinateFrame()
-    if topics.position != "" and (positions := _choose(path, recorded, (*POSES, FIX), topics.position, "position")):
+    if positions:
         poses, placed = (_read_fixes if positions.kind == FIX else _read_poses)(bag, positions, frame)
-    track, motion = _Interpolation.along(poses), _read_motion(bag, recorded, topics)
+    speed, turning = choose_motion(path, recorded, topics)
+    motion = _read_rates(bag, speed, SPEEDS, "speed"), _read_rates(bag, turning, YAW_RATES, "yaw_rate")
+    track = _Interpolation.along(poses)
     return Sequence(name, placed, images.count, partial(_play, bag, name, images, track, motion), whole)
 
 
 def _name_whole(path: Path, topics: Topics) -> str:
     """The bag's files with their sizes and time stamps, and what is read of them, as one digest."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    with suppress(OSError):  # reading it says what is wrong
-        states = [f"{file.name} {(found := file.stat()).st_size} {found.st_mtime_ns}" for file in files]
-        return digest_content("\n".join([*states, topics.model_dump_json()]).encode(errors="surrogateescape"))
-    return ""
+    return digest_states(files, topics.model_dump_json())
+
+
+def choose_images(path: Path, recorded: Collection[Topic], topics: Topics) -> Topic:
+    """The topic of the images; without one there is no sequence."""
+    images = _choose(path, recorded, IMAGES, topics.image, "image")
+    if images is None:
+        found = ", ".join(map(str, recorded)) or "no messages at all"
+        raise InputError(f"{path}: holds no images ({' or '.join(IMAGES)}) but {found}")
+    return images
+
+
+def choose_positions(path: Path, recorded: Collection[Topic], topics: Topics) -> Topic | None:
+    """The topic of the positions, if there is one."""
+    if topics.position == "":
+        return None
+    return _choose(path, recorded, (*POSES, FIX), topics.position, "position")
 
 
 def _choose(
@@ -106,21 +120,19 @@ def _choose(
     return fitting[0] if fitting else None
 
 
-def _read_motion(bag: Bag, recorded: Collection[Topic], topics: Topics) -> tuple[Readings, Readings]:
-    """Speeds and yaw rates. Of several topics none is guessed: nobody need name one to read images and positions."""
+def choose_motion(path: Path, recorded: Collection[Topic], topics: Topics) -> tuple[Topic | None, Topic | None]:
+    """Those of speeds and yaw rates. Of several none is guessed: nobody need name one to read images and positions."""
 
     def choose(kinds: Collection[str], wanted: str | None, role: str) -> Topic | None:
         several = sum(topic.kind in kinds for topic in recorded) > 1
         if wanted == "" or (wanted is None and several):
             return None
-        return _choose(bag.path, recorded, kinds, wanted, role)
+        return _choose(path, recorded, kinds, wanted, role)
 
     speed = choose(SPEEDS, topics.speed, "speed")
     if topics.yaw_rate is None:
-        turning = choose((IMU,), None, "yaw_rate") or speed
-    else:
-        turning = choose(YAW_RATES, topics.yaw_rate, "yaw_rate")
-    return _read_rates(bag, speed, SPEEDS, "speed"), _read_rates(bag, turning, YAW_RATES, "yaw_rate")
+        return speed, choose((IMU,), None, "yaw_rate") or speed
+    return speed, choose(YAW_RATES, topics.yaw_rate, "yaw_rate")
 
 
 def _read_rates(
@@ -142,11 +154,7 @@ def _read_rates(
 
 def _read_poses(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses, CoordinateFrame]:
     """Poses in a frame of the robot's own, which two recordings share only if their robot saw to it."""
-    if frame and frame.kind != LOCAL:
-        raise InputError(
-            f"{bag.path}, topic {topic.name}: local positions cannot be placed in {describe(frame)}; map with one kind"
-            ' of position, or go without: data.topics.position = ""'
-        )
+    refuse_kind(f"{bag.path}, topic {topic.name}", CoordinateFrame(), frame, _WITHOUT)
     stamps, places = _gather(bag, topic, POSES[topic.kind])
     return Poses(stamps, places[:, :2], places[:, 2]), frame or CoordinateFrame()
 
@@ -156,11 +164,10 @@ def _read_fixes(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[
     stamps, places = _gather(bag, topic, read_fix)
     if not len(places):
         return NO_POSES, frame or CoordinateFrame()
-    plane = frame or tangent_plane(*places[0, :2].tolist())
-    try:
-        positions = from_degrees(places[:, 0], places[:, 1], plane)
-    except InputError as error:
-        raise InputError(f"{bag.path}, topic {topic.name}: {error}") from None
+    own = tangent_plane(*places[0, :2].tolist())
+    refuse_kind(f"{bag.path}, topic {topic.name}", own, frame, _WITHOUT)
+    plane = frame or own
+    positions = from_degrees(places[:, 0], places[:, 1], plane)
     return Poses(stamps, positions, track_direction(positions)), plane
 
 

@@ -1,7 +1,7 @@
 """What a recording holds and what is wrong with its stamps, poses, files and pixels, each with its row."""
 
-from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, groupby
@@ -15,10 +15,10 @@ from tmapr.artifacts.probe import ImageHeader, probe
 from tmapr.data.health import Detector, Health
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
+from tmapr.reference import find_jumps, suspect_top_speed
 from tmapr.types import NANOSECONDS, Fault, Frame, Watch
 
 _AROUND = 3  # frames on each side of a jump in level that say what is usual there
-_FASTEST = 5  # speeds that are never the usual ones, however short the sequence
 
 
 class DefectKind(StrEnum):
@@ -31,11 +31,11 @@ class DefectKind(StrEnum):
     SATURATED = "saturated"
     FLASH = "flash"
     DEAD = "dead line"
-    GAP = "gap"
+    PAUSE = "pause"
     OLDER = "older stamp"
     REPEATED = "repeated stamp"
     UNLOCATED = "no position"
-    TELEPORT = "teleport"
+    JUMP = "jump"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +52,69 @@ class Defect:
 class Examination:
     """What a recording holds, and what is wrong with it in the order of its rows.
 
-    `rate` is that of the median interval in Hz, `length` in metres is without teleports, `usable` and `counts`, the
-    lowest and the highest, are of the images that were `read`; `headers` are all sizes and depths, most frequent first.
+    `rate` is that of the median interval in Hz, `length` in metres is without jumps, and `top_speed` what these were
+    measured by, if anything was. `usable` and `counts`, the lowest and the highest, are of the images that were `read`;
+    `headers` are all sizes and depths, most frequent first, `suffixes` those of all files.
     """
 
-    frames: int
-    located: int
+    placed: Bool[np.ndarray, " frames"]
+    late: Bool[np.ndarray, " frames"]
+    """Which frames are not newer than all before them."""
+    faults: Mapping[int, Fault | None]
+    """Of the frames whose image is known, by row: why it cannot be used, or that it can."""
+    refusals: tuple[str, ...]
+    """What an encoding stops at."""
     read: int
     usable: int
     rate: float | None
     length: float
+    top_speed: float | None
     counts: tuple[int, int] | None
-    headers: tuple[ImageHeader, ...]
+    headers: Mapping[ImageHeader, int]
+    suffixes: Mapping[str, int]
     defects: tuple[Defect, ...]
+
+    @property
+    def frames(self) -> int:
+        """How many there are."""
+        return len(self.placed)
+
+    @property
+    def located(self) -> int:
+        """How many have a position."""
+        return int(self.placed.sum())
+
+
+Inspect = Callable[[Counts], Fault | None]
+"""Why an image cannot be used; raises InputError at what stops an encoding."""
 
 
 def examine(
-    sequence: Sequence, health: Health | None = None, *, sample: int | None = 200, watch: Watch = iter
+    sequence: Sequence,
+    health: Health | None = None,
+    *,
+    inspect: Inspect = lambda _: None,
+    top_speed: float | None = None,
+    sample: int | None = 200,
+    watch: Watch = iter,
 ) -> Examination:
     """Every stamp, pose and both ends of every file; the pixels of `sample` frames, or of all if that is None.
 
-    The sample is of evenly spaced pairs of neighbours: alone, no image can be seen to be frozen.
+    The sample is of evenly spaced pairs of neighbours: alone, no image can be seen to be frozen. `inspect` is asked of
+    each image that the detector lets pass; `top_speed` is the reference's, by default that of the sequence itself.
     """
-    record, chosen = _Record(len(sequence), health or Health()), _choose_rows(len(sequence), sample)
+    record = _Record(len(sequence), health or Health(), inspect)
+    chosen = _choose_rows(len(sequence), sample)
     for row, frame in zip(watch(range(len(sequence))), sequence, strict=True):
         try:
             record.note(row, frame)
-            if chosen[row]:
-                record.see(row, frame.image())
+            counts = frame.image() if chosen[row] else None
         except InputError as error:
-            record.unreadable.append(Defect(row, DefectKind.UNREADABLE, str(error).removeprefix(f"{frame.file}: ")))
-    return record.conclude()
+            record.miss(row, str(error).removeprefix(f"{frame.file}: "))
+            continue
+        if counts is not None:
+            record.see(row, counts)
+    return record.conclude(top_speed)
 
 
 def _choose_rows(count: int, sample: int | None) -> Bool[np.ndarray, " {count}"]:
@@ -98,9 +130,10 @@ def _choose_rows(count: int, sample: int | None) -> Bool[np.ndarray, " {count}"]
 class _Record:
     """A line for every frame of one pass, from which the defects are read at its end."""
 
-    def __init__(self, count: int, health: Health) -> None:
-        self.unreadable: list[Defect] = []
-        self._health, self._detector = health, Detector(health)
+    def __init__(self, count: int, health: Health, inspect: Inspect) -> None:
+        self._unreadable: list[Defect] = []
+        self._refusals: list[str] = []
+        self._health, self._detector, self._inspect = health, Detector(health), inspect
         self._lines = {"column": _Lines(0, health.dead), "row": _Lines(1, health.dead)}
         self._files: list[Path | None] = []
         self._indices, self._stamps = np.zeros((2, count), np.int64)
@@ -118,51 +151,76 @@ class _Record:
         if frame.file is not None:
             self._headers[probe(frame.file)].append(row)
 
+    def miss(self, row: int, why: str) -> None:
+        """Keep that there is no image."""
+        self._unreadable.append(Defect(row, DefectKind.UNREADABLE, why))
+
     def see(self, row: int, counts: Counts) -> None:
         """Keep what the pixels say."""
         if self._files[row] is None:
             self._headers[ImageHeader.of(counts)].append(row)
-        fault = self._faults[row] = self._detector.inspect(counts)
+        fault = self._detector.inspect(counts)
+        try:
+            # In the perceiver's order: only what the detector lets pass is prepared.
+            fault = fault or self._inspect(counts)
+        except InputError as error:
+            self._refusals.append(str(error))
+        self._faults[row] = fault
         self._extremes[row] = counts.min(), counts.max()
         if fault is None or fault is Fault.FROZEN:
             self._levels[row] = np.percentile(counts[::4, ::4], (5, 50, 95))
             for lines in self._lines.values():
                 lines.look(row, counts)
 
-    def conclude(self) -> Examination:
+    def conclude(self, top_speed: float | None) -> Examination:
         """Everything that was found, by row."""
         intervals = np.diff(self._stamps)
         usual = float(np.median(intervals[intervals > 0])) if (intervals > 0).any() else 0.0
-        gaps = intervals > self._health.gap * usual
-        known = np.flatnonzero(~np.isnan(self._positions).any(axis=1))
+        pauses = intervals > self._health.pause * usual
+        placed = ~np.isnan(self._positions).any(axis=1)
+        known = np.flatnonzero(placed)
         steps = np.hypot(*np.diff(self._positions[known], axis=0).T)
-        seconds = np.diff(self._stamps[known]) / NANOSECONDS
-        jumps = _implausible(steps, seconds, self._health)
-        teleports = [
-            Defect(int(known[at + 1]), DefectKind.TELEPORT, f"{steps[at]:.1f} m in {seconds[at]:.3f} s")
-            for at in np.flatnonzero(jumps)
-        ]
+        top_speed = top_speed or suspect_top_speed(self._stamps[known], self._positions[known])
+        jumps = self._judge_steps(known, top_speed)
         headers = sorted(self._headers, key=lambda header: -len(self._headers[header]))
-        metadata = chain(self.unreadable, self._check_times(intervals, gaps), self._check_positions(known), teleports)
-        found = chain(metadata, self._find_faults(), self._find_flashes(gaps), self._check_uniformity(headers))
+        metadata = chain(self._unreadable, self._check_times(intervals, pauses), self._check_positions(known))
+        moved = self._list_jumps(known, steps, jumps)
+        found = chain(metadata, moved, self._find_faults(), self._find_flashes(pauses), self._check_uniformity(headers))
         return Examination(
-            frames=len(self._stamps),
-            located=len(known),
+            placed=placed,
+            late=np.append(False, self._stamps[1:] <= np.maximum.accumulate(self._stamps)[:-1])[: len(placed)],
+            faults=self._faults | {defect.row: Fault.INVALID for defect in self._unreadable},
+            refusals=tuple(self._refusals),
             read=len(self._faults),
             usable=sum(fault is None for fault in self._faults.values()),
             rate=NANOSECONDS / usual if usual else None,
             length=float(steps[~jumps].sum()),
+            top_speed=top_speed,
             counts=(int(np.nanmin(self._extremes)), int(np.nanmax(self._extremes))) if self._faults else None,
-            headers=tuple(headers),
+            headers={header: len(self._headers[header]) for header in headers},
+            suffixes=Counter(file.suffix for file in self._files if file is not None),
             defects=tuple(map(self._attach_file, sorted(found, key=lambda defect: defect.row))),
         )
+
+    def _judge_steps(self, known: Int[np.ndarray, " known"], top_speed: float | None) -> Bool[np.ndarray, " steps"]:
+        """Which are jumps; none where nobody knows how fast it was."""
+        if top_speed is None:
+            return np.zeros(max(len(known) - 1, 0), bool)
+        return find_jumps(self._stamps[known], self._positions[known], top_speed)
+
+    def _list_jumps(
+        self, known: Int[np.ndarray, " known"], steps: Float[np.ndarray, " steps"], jumps: Bool[np.ndarray, " steps"]
+    ) -> Iterator[Defect]:
+        seconds = np.diff(self._stamps[known]) / NANOSECONDS
+        for at in np.flatnonzero(jumps).tolist():
+            yield Defect(int(known[at + 1]), DefectKind.JUMP, f"{steps[at]:.1f} m in {seconds[at]:.3f} s")
 
     def _attach_file(self, defect: Defect) -> Defect:
         return replace(defect, row=int(self._indices[defect.row]), file=self._files[defect.row])
 
-    def _check_times(self, intervals: Int[np.ndarray, " n"], gaps: Bool[np.ndarray, " n"]) -> Iterator[Defect]:
-        for at in np.flatnonzero((intervals <= 0) | gaps).tolist():
-            kind = DefectKind.GAP if gaps[at] else DefectKind.OLDER if intervals[at] < 0 else DefectKind.REPEATED
+    def _check_times(self, intervals: Int[np.ndarray, " n"], pauses: Bool[np.ndarray, " n"]) -> Iterator[Defect]:
+        for at in np.flatnonzero((intervals <= 0) | pauses).tolist():
+            kind = DefectKind.PAUSE if pauses[at] else DefectKind.OLDER if intervals[at] < 0 else DefectKind.REPEATED
             yield Defect(at + 1, kind, f"{intervals[at] / NANOSECONDS:+.3f} s from the frame before it")
 
     def _check_positions(self, known: Int[np.ndarray, " known"]) -> Iterator[Defect]:
@@ -183,10 +241,10 @@ class _Record:
                 yield Defect(rows[0], DefectKind(fault), f"{len(rows)} images, {lasted:.1f} s")
             before = rows[-1]
 
-    def _find_flashes(self, gaps: Bool[np.ndarray, " n"]) -> Iterator[Defect]:
+    def _find_flashes(self, pauses: Bool[np.ndarray, " n"]) -> Iterator[Defect]:
         """Jumps of the level that are large against the image's contrast and against the jumps around them."""
         lows, levels, highs = self._levels.T
-        jumps = np.where(gaps, np.nan, np.diff(levels))
+        jumps = np.where(pauses, np.nan, np.diff(levels))
         contrasts = np.maximum(highs - lows, 1)
         large = np.abs(jumps) > self._health.flash * np.maximum(contrasts[1:], contrasts[:-1])
         for at in np.flatnonzero(large).tolist():
@@ -226,15 +284,3 @@ class _Lines:
         for line in np.flatnonzero(self._age == self._enough).tolist():
             self.dead[self._rows[0]].append(line)
         self._last, self._flat = counts, flat
-
-
-def _implausible(
-    steps: Float[np.ndarray, " n"], seconds: Float[np.ndarray, " n"], health: Health
-) -> Bool[np.ndarray, " n"]:
-    """Which steps no vehicle made that is as fast as this one usually is while it moves."""
-    timed = seconds > 0
-    speeds = np.sort((steps[timed] / seconds[timed])[steps[timed] > 0])
-    rank = min(int(0.99 * len(speeds)), len(speeds) - 1 - _FASTEST)
-    if rank < len(speeds) // 2:
-        return np.zeros(len(steps), bool)
-    return timed & (steps > health.teleport_distance) & (steps > health.teleport * speeds[rank] * seconds)

@@ -18,12 +18,10 @@ class Health(Settings):
     contrast: int = Field(1, ge=1, description="an image is empty if its counts differ by less than this")
     saturated: float = Field(0.5, gt=0, le=1, description="share of pixels at the highest count: unusable from here on")
     repeats: int = Field(1, ge=1, description="equal images in a row: frozen from here on; more if noise is cut off")
-    gap: float = Field(3.0, gt=1, description="an interval this many times the median one is a gap")
+    pause: float = Field(3.0, gt=1, description="an interval this many times the median one is a pause")
     flash: float = Field(0.2, gt=0, description="jump of the median count, in units of the image's 5–95 % range")
     sudden: float = Field(5.0, gt=1, description="and in units of the usual jump around it: turning is no flash")
     dead: int = Field(10, ge=2, description="frames through which a dead column or row shows nothing new")
-    teleport: float = Field(3.0, gt=1, description="a speed this many times the 99th percentile is a teleport")
-    teleport_distance: float = Field(5.0, ge=0, description="metres that a teleport has at least")
 
 
 class Detector:

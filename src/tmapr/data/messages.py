@@ -56,6 +56,10 @@ class Bag:
 
     def topics(self) -> list[Topic]:
         """What was recorded; topics without a message are left out."""
+        return [topic for topic in self.list_all() if topic.count]
+
+    def list_all(self) -> list[Topic]:
+        """Every topic that is announced."""
         found: dict[tuple[str, str], int] = {}
         try:
             with self._open() as (reader, _):
@@ -64,7 +68,7 @@ class Bag:
                     found[key] = found.get(key, 0) + connection.msgcount
         except Exception as error:
             raise self._refusal(str(self.path), error) from None
-        return [Topic(*key, messages) for key, messages in sorted(found.items()) if messages]
+        return [Topic(*key, messages) for key, messages in sorted(found.items())]
 
     def messages(self, topic: Topic) -> Generator[tuple[str, int, Message], None, None]:
         """Where each message of a topic lies, when it was recorded, and the message."""

@@ -7,20 +7,13 @@ Frames without an estimate are left out by the caller: every array here holds on
 """
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64, Shaped
+from jaxtyping import Bool, Float, Int64
 
 from tmapr.artifacts.documents.runs import Consistency, ErrorSummary, HeadingSummary, InnovationSummary, Timing
 from tmapr.data.poses import track_direction, wrap_angles
-from tmapr.exceptions import InputError
-from tmapr.types import CHI2_95, NANOSECONDS
+from tmapr.reference import find_jumps
+from tmapr.types import CHI2_95
 
-JUMP_TOLERANCE = 1.0
-"""Metres an estimate may move between two frames however close in time they are."""
-
-SPEED_TOLERANCE = 1.5
-"""How much faster than the reference traverse a camera may plausibly move."""
-
-_TOP_SPEED_PERCENTILE = 99
 LEAST_MOTION = 0.5
 """Metres around a frame: less has no direction."""
 
@@ -81,39 +74,9 @@ def true_headings(truth: Float[np.ndarray, "n 2"], known: Bool[np.ndarray, " n"]
     return headings
 
 
-def reference_speed(
-    stamps: Int64[np.ndarray, " n"],
-    positions: Float[np.ndarray, "n 2"],
-    sequences: Shaped[np.ndarray, " n"] | None = None,
-) -> float:
-    """99th percentile of the speed between consecutive frames of a sequence; the maximum would be one bad fix."""
-    seconds = np.diff(stamps) / NANOSECONDS
-    advancing = seconds > 0
-    if sequences is not None:
-        advancing &= sequences[1:] == sequences[:-1]
-    if not advancing.any():
-        raise InputError(
-            f"the reference has {len(stamps)} frames and time never advances between them;"
-            " a speed needs two frames with increasing stamps"
-        )
-    return float(np.percentile(_steps(positions)[advancing] / seconds[advancing], _TOP_SPEED_PERCENTILE))
-
-
 def count_jumps(stamps: Int64[np.ndarray, " n"], positions: Float[np.ndarray, "n 2"], top_speed: float) -> int:
-    """Consecutive pairs farther apart than a camera could move; `top_speed` is the reference's speed."""
+    """Consecutive pairs farther apart than a camera could move; `top_speed` is the reference's."""
     return int(np.count_nonzero(find_jumps(stamps, positions, top_speed)))
-
-
-def find_jumps(
-    stamps: Int64[np.ndarray, " n"], positions: Float[np.ndarray, "n 2"], top_speed: float
-) -> Bool[np.ndarray, " pairs"]:
-    """Whether each step from one frame to the next is one."""
-    # A frame may arrive with an older stamp; what it could have moved depends on the time between the
-    # two moments, whichever came first.
-    seconds = np.abs(np.diff(stamps)) / NANOSECONDS
-    allowance = JUMP_TOLERANCE + SPEED_TOLERANCE * top_speed * seconds
-    farther: Bool[np.ndarray, " pairs"] = _steps(positions) > allowance
-    return farther
 
 
 def measure_consistency(errors: Float[np.ndarray, "n 2"], covariances: Float[np.ndarray, "n 2 2"]) -> Consistency:
@@ -134,10 +97,6 @@ def compute_nees(errors: Float[np.ndarray, "n 2"], covariances: Float[np.ndarray
         "ni,ni->n", errors, np.linalg.solve(covariances, errors[..., None])[..., 0]
     )
     return nees
-
-
-def _steps(positions: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " pairs"]:
-    return position_errors(positions[1:], positions[:-1])
 
 
 def _refuse_unusable(name: str, values: Float[np.ndarray, "n ..."]) -> None:

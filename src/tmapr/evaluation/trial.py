@@ -9,7 +9,6 @@ from jaxtyping import Bool, Float
 from tmapr.artifacts.beliefs import RouteBeliefs
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.trajectory import Column, EstimateTable
-from tmapr.evaluation.errors import reference_speed
 from tmapr.evaluation.loops import correct_candidates, opportunities
 from tmapr.retrieval.memory import Memory
 from tmapr.types import Status
@@ -56,11 +55,10 @@ class Trial:
         """Whether the filter claimed to know where it is."""
         return np.array([status is Status.LOCALIZED for status in self.table.statuses])
 
-    @cached_property
+    @property
     def mapped_speed(self) -> float:
-        """The speed of the traverses that were mapped, whose frames the memory keeps sorted by place."""
-        memory, order = self.memory, self.memory.order
-        return reference_speed(memory.stamps[order], memory.positions[order], memory.sequences[order])
+        """v₉₉ of the traverses that were mapped: what a jump is measured by."""
+        return self.memory.reference.top_speed
 
     @cached_property
     def queries(self) -> Queries:

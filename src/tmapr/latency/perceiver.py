@@ -10,11 +10,11 @@ from tmapr.artifacts.documents.latency import Precision, Runtime
 from tmapr.data.health import Detector
 from tmapr.exceptions import InputError
 from tmapr.files import WEIGHTS_BYTES, read_bytes
-from tmapr.localizer import Perceive
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.plugin import is_descriptor
 from tmapr.perception.settings import Perception
+from tmapr.stages import Perceive
 from tmapr.types import Frame, Percept
 
 VIT = "vit-b14"

@@ -61,11 +61,7 @@ class Image(Settings):
         self, counts: Shaped[np.ndarray, "..."], size: tuple[int, int], resize: Literal["linear", "area"] = "linear"
     ) -> UInt8[np.ndarray, "{size[0]} {size[1]}"] | Fault:
         """The picture at `size` (height, width), or why there is none. Safe to call from several threads."""
-        if counts.dtype not in HIGHEST_COUNTS or counts.ndim != 2:
-            raise InputError(
-                f"an image must be one plane of uint8 or uint16 counts, got {counts.dtype} of shape {counts.shape};"
-                " give the raw counts"
-            )
+        _refuse_others(counts)
         kept = self._crop_slices(*counts.shape)
         picture = self._stretch(counts)
         if isinstance(picture, Fault):
@@ -77,6 +73,13 @@ class Image(Settings):
             picture = cv2.bilateralFilter(picture, self.bilateral, self.bilateral_color, self.bilateral_space)
         method = cv2.INTER_LINEAR if resize == "linear" else cv2.INTER_AREA
         return cv2.resize(picture[kept], size[::-1], interpolation=method)
+
+    def find_fault(self, counts: Shaped[np.ndarray, "..."]) -> Fault | None:
+        """Why `prepare` would give no picture, if it would not; what it refuses is refused."""
+        _refuse_others(counts)
+        self._crop_slices(*counts.shape)
+        levels = self._find_levels(counts)
+        return levels if isinstance(levels, Fault) else None
 
     def cut(self, counts: Counts) -> Shaped[np.ndarray, "cut_height cut_width"]:
         """What the crop leaves of an image, which may be nothing."""
@@ -100,6 +103,14 @@ class Image(Settings):
 
     def _stretch(self, counts: Counts) -> UInt8[np.ndarray, "height width"] | Fault:
         """Counts between the two percentiles become 0…255: the nearest to a float32 product, halves to even."""
+        levels = self._find_levels(counts)
+        if isinstance(levels, Fault):
+            return levels
+        black, white = levels
+        return cv2.convertScaleAbs(cv2.subtract(counts, np.array([black], float)), alpha=255 / (white - black))
+
+    def _find_levels(self, counts: Counts) -> tuple[int, int] | Fault:
+        """The counts that become black and white, or why there are none."""
         lowest, highest = (int(count) for count in cv2.minMaxLoc(counts)[:2])
         at_most = np.cumsum(_histogram(counts, lowest, highest))
         ranks = [ceil(counts.size * (percentile / 100) - 1) for percentile in (self.low, self.high)]
@@ -110,9 +121,15 @@ class Image(Settings):
             # Lamps in an 8-bit night are less than 1 % of the pixels and yet a scene: only if nothing at all differs
             # from the background is there none. A clipped background is none either way: its detail is lost.
             black, white = lowest, highest
-        if black == white:
-            return Fault.EMPTY
-        return cv2.convertScaleAbs(cv2.subtract(counts, np.array([black], float)), alpha=255 / (white - black))
+        return Fault.EMPTY if black == white else (black, white)
+
+
+def _refuse_others(counts: Shaped[np.ndarray, "..."]) -> None:
+    if counts.dtype not in HIGHEST_COUNTS or counts.ndim != 2:
+        raise InputError(
+            f"an image must be one plane of uint8 or uint16 counts, got {counts.dtype} of shape {counts.shape};"
+            " give the raw counts"
+        )
 
 
 def _histogram(counts: Counts, lowest: int, highest: int) -> Int[np.ndarray, " bins"]:

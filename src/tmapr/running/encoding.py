@@ -1,17 +1,16 @@
 """The percepts of an experiment's sequences: from their caches, or encoded where they are missing or have changed."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float32
 
-from tmapr.artifacts.arrays import load_arrays
-from tmapr.artifacts.percepts import KIND, VERSION, Recording
+from tmapr.artifacts.percepts import VERSION, Recording
 from tmapr.artifacts.results import renewing, share_file
 from tmapr.artifacts.run import SO_FAR, RunFolder
 from tmapr.artifacts.sources import Trust
@@ -19,13 +18,14 @@ from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, Experiment, is_data_there, open_data
+from tmapr.experiment import Data, Experiment, find_home, is_data_there, open_data
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
+from tmapr.running.assembly import Assembly
 from tmapr.running.keypoints import KeypointCache, attach_keypoints
 from tmapr.running.renewal import Renewal, compare, renew_all
-from tmapr.types import CoordinateFrame, Fault, Frame, Odometry, Percept, Watch
+from tmapr.types import CoordinateFrame, Fault, Frame, Percept, Watch
 
 _SAVED_EVERY = 2000
 """Frames after which what is encoded so far is kept, so that an interrupted encoding goes on."""
@@ -64,8 +64,9 @@ class Encoding:
         if self._experiment.perception.encoder != OWN and name not in self._checked:
             believed, there = self._trust == "everything", is_data_there(data, name)
             if not path.exists() or (there and not believed):
-                self._renew(name, path)
-                self._keypoints.renew(name, self._load(name))
+                with self._noting():
+                    self._renew(name, path)
+                    self._keypoints.renew(name, self._load(name))
             absent = not there and not believed
             self._checked.add(name)
         recording = self._load(name)
@@ -80,7 +81,7 @@ class Encoding:
     @contextmanager
     def publishing(self, folder: RunFolder) -> Iterator[RunFolder]:
         """The results of a run folder, to be changed, and with them the percepts that were made since."""
-        with renewing(folder) as staged:
+        with self._noting(), renewing(folder) as staged:
             for name, made in self._made.items():
                 share_file(made, staged.percepts(name))
             self._keypoints.share(staged)
@@ -96,38 +97,50 @@ class Encoding:
             with self.publishing(self._folder):
                 pass
 
-    def _renew(self, name: str, path: Path) -> None:
-        """Bring percepts up to date, in a file of their own: those that the last results came from are not touched."""
-        data, so_far = self._experiment.data, path.with_name(f".{path.name}{SO_FAR}")
-        sequence = open_data(data, name, None if name in data.references[:1] else self._frame)
+    def open(self, name: str) -> Sequence:
+        """A sequence as it is now, placed in the map's frame."""
+        data = self._experiment.data
+        return open_data(data, name, None if name in data.references[:1] else self._frame)
+
+    def plan(self, name: str, sequence: Sequence) -> "Attempt | None":
+        """What can be kept of a sequence's percepts; None where it is a whole that has not changed."""
+        path = self._folder.percepts(name)
         kept = self._find_usable(path)
         if kept and self._trust == "stamps" and is_unchanged_whole(kept, sequence):
-            return
+            return None
         attempt = self._compare(path, kept, sequence)
-        if attempt.renewal.current and attempt.renewal.remembered:
+        left = None if attempt.is_current else self._find_usable(_name_so_far(path))
+        if left:
+            other = self._compare(_name_so_far(path), left, sequence)
+            attempt = min(attempt, other, key=lambda each: each.renewal.encoded)
+        return attempt
+
+    def _renew(self, name: str, path: Path) -> None:
+        """Bring percepts up to date, in a file of their own: those that the last results came from are not touched."""
+        sequence, so_far = self.open(name), _name_so_far(path)
+        attempt = self.plan(name, sequence)
+        if attempt is None:
+            return
+        if attempt.is_current and attempt.source == path:
             so_far.unlink(missing_ok=True)
             return
-        left = self._find_usable(so_far)
-        if left:
-            other = self._compare(so_far, left, sequence)
-            attempt = min(attempt, other, key=lambda each: each.renewal.encoded)
         if attempt.renewal.encoded:
-            self._perceiver  # noqa: B018 (what cannot be opened is refused before anything is told)
+            self.perceiver  # noqa: B018 (what cannot be opened is refused before anything is told)
         self._tell_changes(name, attempt, path)
-        assembly = _Assembly(name, attempt.now, self._experiment, attempt.source)
+        assembly = Assembly(name, attempt.now, self._experiment, attempt.source)
         self._encode(sequence, attempt.renewal, assembly, so_far)
         assembly.save(so_far)
         self._made[name] = so_far
 
-    def _compare(self, source: Path, kept: Recording | None, sequence: Sequence) -> "_Attempt":
+    def _compare(self, source: Path, kept: Recording | None, sequence: Sequence) -> "Attempt":
         """What could be made of some percepts."""
         known = kept.sources if kept else None
-        now = survey(sequence, Path(self._experiment.data.root), known, self._trust)
+        now = survey(sequence, find_home(self._experiment.data, sequence.name), known, self._trust)
         if not kept or not known:
-            return _Attempt(None, now, renew_all(now))
-        return _Attempt(source, now, compare(kept, known, now))
+            return Attempt(None, now, renew_all(now))
+        return Attempt(source, now, compare(kept, known, now))
 
-    def _tell_changes(self, name: str, attempt: "_Attempt", path: Path) -> None:
+    def _tell_changes(self, name: str, attempt: "Attempt", path: Path) -> None:
         if attempt.source and attempt.source != path:
             left = f"{attempt.renewal.encoded} of {len(attempt.now)} images are left"
             self.tell(f"{name}: goes on where an encoding was interrupted; {left}")
@@ -156,22 +169,45 @@ class Encoding:
         why = f"made with {'; '.join(changes)}" if changes else f"of an earlier version, which {missed}"
         return f"its percepts were {why}; all images are encoded again"
 
-    def _encode(self, sequence: Sequence, renewal: Renewal, assembly: "_Assembly", so_far: Path) -> None:
+    def _encode(self, sequence: Sequence, renewal: Renewal, assembly: Assembly, so_far: Path) -> None:
         """Put together all percepts of a recording, kept or made now."""
         wanted: Iterator[Percept] = iter(())  # where nothing has to be encoded, no perceiver is opened
         if renewal.encoded:
-            perceiver = self._perceiver.with_inspection(Detector().inspect)
+            perceiver = self.perceiver.with_inspection(Detector().inspect)
             wanted = perceiver.stream(_select(sequence, renewal, perceiver))
         rows = renewal.rows.tolist()
-        for place in self._watch(range(len(rows))) if renewal.encoded else range(len(rows)):
-            if rows[place] < 0:
-                assembly.add(next(wanted))
-            else:
-                assembly.keep(rows[place])
-            if renewal.encoded and len(assembly) % _SAVED_EVERY == 0:
-                assembly.save(so_far)
+        with self._keeping(sequence.name, assembly, renewal, so_far):
+            for place in self._watch(range(len(rows))) if renewal.encoded else range(len(rows)):
+                if rows[place] < 0:
+                    assembly.add(next(wanted))
+                else:
+                    assembly.keep(rows[place])
+                if len(assembly) % _SAVED_EVERY == 0 and len(assembly) > renewal.kept:
+                    assembly.save(so_far)
         if all(percept.fault for percept in assembly.percepts):
-            _refuse(sequence, [percept.fault for percept in assembly.percepts if percept.fault])
+            refuse_unusable(sequence, [percept.fault for percept in assembly.percepts if percept.fault])
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Say of an interruption which sequences the next attempt will find encoded."""
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            for name in self._made:
+                stop.add_note(f"all images of {name} are kept; the same command goes on")
+            raise
+
+    @contextmanager
+    def _keeping(self, name: str, assembly: Assembly, renewal: Renewal, so_far: Path) -> Iterator[None]:
+        """Save what is encoded so far when the work is interrupted, and note what the next attempt will find."""
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            if len(assembly) > renewal.kept:  # else what it began with is worth more
+                assembly.save(so_far)
+            kept = max(len(assembly), renewal.kept)
+            stop.add_note(f"{kept} of {len(renewal.rows)} images of {name} are kept; the same command goes on")
+            raise
 
     @cached_property
     def _frame(self) -> CoordinateFrame | None:
@@ -186,65 +222,23 @@ class Encoding:
         return open_data(data, first).frame
 
     @cached_property
-    def _perceiver(self) -> Perceiver:
+    def perceiver(self) -> Perceiver:
+        """What images are encoded with; refused where it cannot be opened."""
         return open_perceiver(self._experiment.perception, self._device).with_full_batches()
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class Attempt:
     """A recording as it is now, and what of the percepts in a file stands for it."""
 
     source: Path | None
     now: Survey
     renewal: Renewal
 
-
-class _Assembly:
-    """A recording that is being put together from kept rows and new percepts, in the order of its frames."""
-
-    def __init__(self, name: str, now: Survey, experiment: Experiment, source: Path | None) -> None:
-        self._name = name
-        self._now = now
-        self._origin = experiment.perception.origin
-        self._kept = Recording.load(source).percepts if source else ()
-        # As the file has them: what is read is scaled to length 1, and would not be written back bit for bit.
-        self._numbers = load_arrays(source, KIND, VERSION)[1]["descriptors"] if source else np.zeros((0, 0))
-        self.percepts = list[Percept]()
-        self._descriptors = list[Float32[np.ndarray, " dim"]]()
-
-    def __len__(self) -> int:
-        return len(self.percepts)
-
-    def add(self, percept: Percept) -> None:
-        """The next frame, as encoded now."""
-        self._append(percept, percept.descriptor.astype(np.float32))
-
-    def keep(self, row: int) -> None:
-        """The next frame, by the row of the kept percepts."""
-        self._append(self._kept[row], self._numbers[row])
-
-    def _append(self, percept: Percept, descriptor: Float32[np.ndarray, " dim"]) -> None:
-        place = len(self.percepts)
-        motion = Odometry.from_numbers(*self._now.motion[place].tolist())
-        # Without keypoints: until they are found, they hold on to the image.
-        self.percepts.append(replace(percept, stamp=int(self._now.stamps[place]), motion=motion, keypoints=None))
-        self._descriptors.append(descriptor)
-
-    def save(self, path: Path) -> None:
-        """Write what there is so far."""
-        count, now = len(self.percepts), self._now
-        truth, headings = now.truth[:count], now.headings[:count]
-        recording = Recording(
-            self._name,
-            tuple(self.percepts),
-            truth,
-            now.placed[:count],
-            now.frame,
-            self._origin,
-            headings,
-            now.sources.first(count),
-        )
-        recording.save(path, np.array(self._descriptors))
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing has to be written."""
+        return self.renewal.current and self.renewal.remembered
 
 
 def _select(sequence: Sequence, renewal: Renewal, perceiver: Perceiver) -> Iterator[Frame]:
@@ -277,16 +271,26 @@ def is_unchanged_whole(kept: Recording, sequence: Sequence) -> bool:
     return same and bool(sequence.whole) and kept.frame == sequence.frame
 
 
-def _refuse(sequence: Sequence, faults: list[Fault]) -> None:
+def refuse_unusable(sequence: Sequence, faults: Iterable[Fault]) -> NoReturn:
     """Say why no image can be used: the first one's own refusal if it has one."""
     next(iter(sequence)).image()
-    counts = ", ".join(f"{count} {fault}" for fault, count in Counter(faults).items())
-    raise InputError(f"{sequence.name}: none of its images can be used ({counts}); look with `tmapr check`")
+    found = describe_faults(faults)
+    raise InputError(f"{sequence.name}: none of its images can be used ({found}); look with `tmapr check --sheet`")
+
+
+def describe_faults(faults: Iterable[Fault]) -> str:
+    """How many images there are of each fault."""
+    counts = Counter("unreadable" if fault is Fault.INVALID else str(fault) for fault in faults)
+    return ", ".join(f"{count} {fault}" for fault, count in counts.items())
+
+
+def _name_so_far(path: Path) -> Path:
+    return path.with_name(f".{path.name}{SO_FAR}")
 
 
 def describe_absence(data: Data, name: str, path: Path) -> str:
     """In a line: the recording cannot be looked at, so that nobody knows whether it has changed."""
-    return f"{name}: is not in {data.root}; the percepts and positions kept in {path} are used"
+    return f"{name}: is not in {find_home(data, name)}; the percepts and positions kept in {path} are used"
 
 
 def load_recording(experiment: Experiment, path: Path, name: str, keypoints: Path | None = None) -> Recording:

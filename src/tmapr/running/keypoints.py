@@ -54,10 +54,16 @@ class KeypointCache:
         kept = {**_index_rows(left, maker), **_index_rows(path, maker)} if self._believing else {}
         missing = sum(content not in kept for content in wanted)
         rows, steps = list[Keypoints](), iter(self._watch(range(missing)))
-        for frame, content in zip(open_data(self._experiment.data, name), wanted, strict=True):
-            if content not in kept:
-                next(steps, None)
-            rows.append(kept[content]() if content in kept else self._find_in(frame))
+        try:
+            for frame, content in zip(open_data(self._experiment.data, name), wanted, strict=True):
+                if content not in kept:
+                    next(steps, None)
+                rows.append(kept[content]() if content in kept else self._find_in(frame))
+        except KeyboardInterrupt as stop:
+            if len(rows) > len(kept):
+                save_keypoints(left, rows, wanted[: len(rows)], maker, "")
+            stop.add_note(f"keypoints of {max(len(rows), len(kept))} of {len(wanted)} images of {name} are kept")
+            raise
         next(steps, None)  # lets the bar end
         save_keypoints(left, rows, wanted, maker, "")
         self._made[name] = left

@@ -36,6 +36,11 @@ class Renewal:
         return int((self.rows == _NONE).sum())
 
     @property
+    def kept(self) -> int:
+        """How many have not."""
+        return len(self.rows) - self.encoded
+
+    @property
     def current(self) -> bool:
         """Whether everything is as it was."""
         return not self.changes and not self.encoded

@@ -17,11 +17,12 @@ from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder, file_digest, read_head_error
 from tmapr.artifacts.trajectory import save_estimates
-from tmapr.config import dump_toml, settings_digest
+from tmapr.config import settings_digest
+from tmapr.data.fitting import refuse_elsewhere
 from tmapr.evaluation.alignment import PlanarTransform, fit_planar
 from tmapr.evaluation.errors import summarize_durations
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, dump_experiment, experiment_digest
 from tmapr.localizer import Localizer
 from tmapr.perception.settings import OWN
 from tmapr.running.encoding import Encoding
@@ -29,6 +30,9 @@ from tmapr.running.progressive import Progress, adapt, localize
 from tmapr.running.streaming import Stream, build_learning
 from tmapr.system import Map, make_map, resume
 from tmapr.types import Percept, Watch
+
+NOTHING_TO_MAP = "data.reference is not set; name the traverse to be mapped"
+NOTHING_TO_LOCALIZE = "data.test is empty, and so is data.stream; name the sequences to localize"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,12 @@ def map_experiment(
     """Map the reference traverses and write map.npz."""
     encoding = encoding or Encoding(experiment, folder)
     if not experiment.data.references:
-        raise InputError("data.reference is not set; name the traverse to be mapped")
+        raise InputError(NOTHING_TO_MAP)
     with writing(folder.path):
         environment = make_map(experiment.system, *_load_references(experiment, encoding), watch=watch)
         with encoding.publishing(folder) as staged:
             environment.save(staged.map)
-            write_text(staged.experiment, dump_toml(experiment))
+            write_text(staged.experiment, dump_experiment(experiment, folder.path))
     return environment
 
 
@@ -64,7 +68,7 @@ def run_experiment(
     """
     encoding = encoding or Encoding(experiment, folder)
     if not experiment.data.scored:
-        raise InputError("data.test is empty, and so is data.stream; name the sequences to localize")
+        raise InputError(NOTHING_TO_LOCALIZE)
     if not folder.map.exists():
         raise InputError(f"{folder.map}: no such file; make it with `tmapr map EXPERIMENT`")
     with writing(folder.path):
@@ -125,14 +129,14 @@ def _write_run(experiment: Experiment, folder: RunFolder, environment: Map, driv
     record = scoring.follow_stream(localizer, drives.stream)
     scoring.localize_tests(drives.test)
     folder.errors.unlink(missing_ok=True)  # those of the last run
-    write_text(folder.experiment, dump_toml(experiment))
+    write_text(folder.experiment, dump_experiment(experiment, folder.path))
     everything = (*drives.adapt, *drives.stream, *drives.test)
     marks = dict(environment.made_from) | {recording.sequence: recording.marks for recording in everything}
     provenance = Provenance(
         tmapr=version("tmapr"),
         numpy=version("numpy"),
         tracking_plugin=offer.mark if (offer := experiment.system.tracking.choose_plugin()) else None,
-        settings_sha256=settings_digest(experiment),
+        settings_sha256=experiment_digest(experiment),
         map=environment.digest,
         labels=experiment.system.labels.description,
         alignment="none" if experiment.align_apr == "none" else f"apr-{experiment.align_apr}",
@@ -190,10 +194,7 @@ class _Scoring:
 def _load_matching(encoding: Encoding, sequence: str, environment: Map) -> Recording:
     """A recording that fits the map: positions in one frame, percepts of one perception."""
     recording = encoding.recording(sequence)
-    if recording.frame != environment.frame:
-        raise InputError(
-            f"{sequence}: positions are in {recording.frame}, the map's in {environment.frame}; convert one of them"
-        )
+    refuse_elsewhere(sequence, recording.frame, bool(recording.known.any()), environment.frame)
     # By the name that the experiment has for it, as with references.
     return replace(recording, sequence=sequence)
 

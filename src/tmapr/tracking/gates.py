@@ -14,7 +14,7 @@ from jaxtyping import Float
 from pydantic import Field, field_validator
 
 from tmapr.config import Settings, filled
-from tmapr.reference import Reference
+from tmapr.reference import SPEED_TOLERANCE, Reference
 from tmapr.types import NANOSECONDS, Belief, Candidate, Percept, Reason, Recognition, Verdict
 
 
@@ -36,8 +36,6 @@ class History:
     dissenters: int = 0
 
 
-_FASTER = 1.5
-"""By how much another drive may be faster than the mapped one ever was."""
 _DISSENTING = (Reason.JUMPS, Reason.FAR_FROM_BELIEF)
 Bounds = tuple[float, float, float, float]
 
@@ -74,7 +72,7 @@ class Gates(Settings):
         told = {
             "max_innovation": 2.0 * reference.place,
             "max_jump": reference.place,
-            "max_speed": _FASTER * reference.top_speed,
+            "max_speed": SPEED_TOLERANCE * reference.top_speed,
             "expiry": reference.straight / 2,
         }
         return filled(self, told)

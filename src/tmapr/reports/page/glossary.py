@@ -6,8 +6,8 @@ A term is a link into the list, so that it works without a script; with one, its
 import re
 from dataclasses import replace
 
-from tmapr.evaluation.errors import JUMP_TOLERANCE, SPEED_TOLERANCE
 from tmapr.evaluation.loops import RADIUS
+from tmapr.reference import JUMP_TOLERANCE, SPEED_TOLERANCE
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.tables.table import Term, Wording, link_term
 

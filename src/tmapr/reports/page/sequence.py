@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 
 from tmapr.artifacts.trajectory import Column
-from tmapr.evaluation.errors import find_jumps
 from tmapr.evaluation.loops import RADIUS
 from tmapr.exceptions import InputError
+from tmapr.reference import find_jumps
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.drawing.pictures import PagePicture
 from tmapr.reports.drawing.svg import layer_keys

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from tmapr.artifacts.documents.runs import Errors, FusedErrors, SequenceErrors
 from tmapr.artifacts.documents.studies import Comparison
 from tmapr.artifacts.run import RunFolder
-from tmapr.evaluation.errors import JUMP_TOLERANCE, SPEED_TOLERANCE
 from tmapr.exceptions import InputError
+from tmapr.reference import JUMP_TOLERANCE, SPEED_TOLERANCE
 from tmapr.reports.reported import ReportedRun, label_runs
 from tmapr.reports.tables.errors import TRACKS, describe_data, list_tracks, name_alignment, warn_of
 from tmapr.reports.tables.stream import PROTOCOL, describe_labels

@@ -1,0 +1,61 @@
+"""Percepts in the making: kept rows and new ones, in the order of a recording's frames, written whenever asked."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32
+
+from tmapr.artifacts.arrays import load_arrays
+from tmapr.artifacts.percepts import KIND, VERSION, Recording
+from tmapr.data.survey import Survey
+from tmapr.experiment import Experiment
+from tmapr.types import Odometry, Percept
+
+
+class Assembly:
+    """A recording that is being put together from kept rows and new percepts, in the order of its frames."""
+
+    def __init__(self, name: str, now: Survey, experiment: Experiment, source: Path | None) -> None:
+        self._name = name
+        self._now = now
+        self._origin = experiment.perception.origin
+        self._kept = Recording.load(source).percepts if source else ()
+        # As the file has them: what is read is scaled to length 1, and would not be written back bit for bit.
+        self._numbers = load_arrays(source, KIND, VERSION)[1]["descriptors"] if source else np.zeros((0, 0))
+        self.percepts = list[Percept]()
+        self._descriptors = list[Float32[np.ndarray, " dim"]]()
+
+    def __len__(self) -> int:
+        return len(self._descriptors)
+
+    def add(self, percept: Percept) -> None:
+        """The next frame, as encoded now."""
+        self._append(percept, percept.descriptor.astype(np.float32))
+
+    def keep(self, row: int) -> None:
+        """The next frame, by the row of the kept percepts."""
+        self._append(self._kept[row], self._numbers[row])
+
+    def _append(self, percept: Percept, descriptor: Float32[np.ndarray, " dim"]) -> None:
+        place = len(self.percepts)
+        motion = Odometry.from_numbers(*self._now.motion[place].tolist())
+        # Without keypoints: until they are found, they hold on to the image.
+        self.percepts.append(replace(percept, stamp=int(self._now.stamps[place]), motion=motion, keypoints=None))
+        self._descriptors.append(descriptor)
+
+    def save(self, path: Path) -> None:
+        """Write what there is so far."""
+        count, now = len(self._descriptors), self._now  # an interruption may lie between the two lists
+        truth, headings = now.truth[:count], now.headings[:count]
+        recording = Recording(
+            self._name,
+            tuple(self.percepts[:count]),
+            truth,
+            now.placed[:count],
+            now.frame,
+            self._origin,
+            headings,
+            now.sources.first(count),
+        )
+        recording.save(path, np.array(self._descriptors))
