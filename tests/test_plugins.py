@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import jaxtyping
 import numpy as np
@@ -12,7 +13,7 @@ from offered import offer
 from tmapr.artifacts.arrays import load_arrays, save_arrays
 from tmapr.config import changed, load_settings
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, dump_experiment, read_experiment
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.settings import Perception
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
@@ -212,6 +213,9 @@ def test_a_mark_tells_the_distribution_the_revision_and_the_files_that_options_n
     before = settings.origin
     assert before.files["plugin"] == "someone-else 2.1, revision b7"
     assert settings.changes_since(before, "percepts") == []
+    (tmp_path / "copy").write_bytes(b"one")
+    moved = changed(settings, {"options": {"weights": str(tmp_path / "copy"), "side": 4}})
+    assert moved.changes_since(before, "percepts") == []
     (tmp_path / "weights").write_bytes(b"two!")
     (told,) = settings.changes_since(before, "percepts")
     assert re.fullmatch(r"another file as perception\.options\.weights \(\w{12}, now \w{12}\)", told)
@@ -422,6 +426,24 @@ def test_a_maker_that_returns_no_tracking_method_is_refused(site, environment):
 )
 def test_settings_that_name_no_plugin_are_refused_without_looking_for_one(setting, told):
     assert refusal(load_settings, Experiment, None, [setting]).startswith(f"settings: {told}")
+
+
+def test_a_file_that_an_option_names_is_found_from_the_experiments_folder_and_other_texts_stay(tmp_path, monkeypatch):
+    (tmp_path / "lab/own").mkdir(parents=True)
+    (tmp_path / "lab/own/net.v2").write_bytes(b"weights")
+    text = (
+        '[perception]\nencoder = "plugin:mine.v2"\noptions = { weights = "own/net.v2", kind = "a.b", cells = [1, 2] }\n'
+    )
+    (tmp_path / "lab/walk.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    read = read_experiment(Path("lab/walk.toml"))
+    assert read.perception.encoder == "plugin:mine.v2"
+    assert read.perception.options == {"weights": "lab/own/net.v2", "kind": "a.b", "cells": (1, 2)}
+    (tmp_path / "runs").mkdir()
+    written = dump_experiment(read, tmp_path / "runs")
+    assert """options = {"weights" = "../lab/own/net.v2", "kind" = "a.b", "cells" = [1, 2]}""" in written
+    (tmp_path / "runs/again.toml").write_text(written)
+    assert read_experiment(Path("runs/again.toml")) == read
 
 
 def test_a_nested_option_is_refused():

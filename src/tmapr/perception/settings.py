@@ -130,9 +130,12 @@ class Perception(Settings):
                 f'{where}: does not say which perception made it; set perception.encoder = "own" if your program did'
             )
         mine, names = self.origin.files, self.model_dump(mode="json", include={"encoder", "head", "apr"})
-        same = [part for part, digest in origin.files.items() if part in names and mine.get(part) == digest]
-        renamed = {part: names[part] for part in same}
-        changed = changed_since({**origin.settings, **renamed}, self, "perception", where, "encode again")
+        same = {part for part, digest in origin.files.items() if mine.get(part) == digest}
+        then = {**origin.settings, **{part: names[part] for part in same & names.keys()}}
+        moved = {key: value for key, value in self.options.items() if _OPTION + key in same}
+        if moved:
+            then["options"] = {**origin.settings.get("options", {}), **moved}
+        changed = changed_since(then, self, "perception", where, "encode again")
         return changed + [
             f"{_name_part(part)} ({_shorten(digest)}, now {_shorten(mine[part])})"
             for part, digest in origin.files.items()
