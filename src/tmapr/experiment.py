@@ -27,6 +27,7 @@ from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer
 from tmapr.perception.recipes import Metric, Training
 from tmapr.perception.settings import OWN, Perception
+from tmapr.plugins import is_plugin
 from tmapr.stages import BeginStream
 from tmapr.system import Map, System, build, resume
 
@@ -50,8 +51,10 @@ _PATHS = (
     "perception.head",
     "perception.apr",
     "baselines.*.weights",
+    "perception.options.*",
+    "tracking.options.*",
 )
-"""The settings that name files and folders."""
+"""The settings that name files and folders; of a plug-in's options those texts that name a file that is there."""
 
 
 class Experiment(Settings):
@@ -77,8 +80,7 @@ class Experiment(Settings):
         head trained anew, and whether what is there fits the map is seen from its content.
         """
         named = self.perception.apr
-        complete = self.perception.encoder == OWN or self.perception.is_exported
-        if complete or (named and (Path(named).is_file() or not is_trained_head(Path(named)))):
+        if self.perception.is_whole or (named and (Path(named).is_file() or not is_trained_head(Path(named)))):
             return self
         head = folder.trained_head
         if head is None:
@@ -122,7 +124,12 @@ def dump_experiment(experiment: Experiment, folder: Path) -> str:
 def experiment_digest(experiment: Experiment) -> str:
     """SHA-256 of the settings, in which files and folders are known by their names alone, wherever they lie."""
     tree = as_tree(experiment)
-    replace_paths(tree, _PATHS, lambda _, value: os.path.basename(os.path.normpath(value)))
+
+    def name(setting: str, value: str) -> str:
+        plain = _is_option(setting) and not _names_file(setting, value)
+        return value if plain else os.path.basename(os.path.normpath(value))
+
+    replace_paths(tree, _PATHS, name)
     return tree_digest(tree)
 
 
@@ -130,9 +137,9 @@ def _place_paths(tree: Tree, file: Path, told: dict[tuple[str, str], str]) -> No
     """Make the paths that a file names those of the working directory; `told` is of those that are so already."""
 
     def place(setting: str, value: str) -> str:
-        if not _names_file(setting, value):
-            return value
         placed = from_folder(value, file.parent)
+        if not _names_file(setting, placed if _is_option(setting) else value):
+            return value
         if os.path.lexists(placed) or not os.path.lexists(value):
             return placed
         if file.name == "experiment.toml" and (file.parent / "map.npz").exists():
@@ -156,12 +163,22 @@ def _copy_with(settings: AnySettings, tree: Tree) -> AnySettings:
             values[key] = _copy_with(value, tree[key])
         elif isinstance(value, str) or key == "sources":
             values[key] = tree[key]
+        elif key == "options":  # lists among them are tuples here, and stay so
+            texts = {name for name, each in value.items() if isinstance(each, str)}
+            values[key] = {**value, **{name: tree[key][name] for name in texts}}
     return settings.model_copy(update=values)
 
 
 def _names_file(setting: str, value: str) -> bool:
-    """Whether it is a path: an encoder may also be known by its name."""
-    return not setting.startswith("perception.") or "/" in value or bool(re.search(r"\.\w+$", value))
+    """Whether it is a path: an encoder may also be known by its name, and an option may be any text."""
+    if _is_option(setting):
+        return os.path.isfile(value)
+    named = "/" in value or bool(re.search(r"\.\w+$", value))
+    return not setting.startswith("perception.") or (named and not is_plugin(value))
+
+
+def _is_option(setting: str) -> bool:
+    return ".options." in setting
 
 
 Opener = Callable[[Perception], BeginStream]

@@ -30,7 +30,7 @@ from tmapr.places.lessons import Lesson
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
 from tmapr.stages import STATE_KIND, STATE_VERSION, BeginStream, Found, Perceive, Stages
-from tmapr.track import RouteTracker, make_tracker
+from tmapr.track import make_tracker
 from tmapr.tracking.evidence import weigh
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
 
@@ -70,9 +70,9 @@ class Localizer:
 
     def _make_student(self) -> Student | None:
         """Only the route filter's past can be smoothed."""
-        if not isinstance(self.tracker, RouteTracker):
-            return None
         placer = self.tracker.placer
+        if placer is None:
+            return None
         return Student(placer.route, self.memory, placer.radius, self._stages.tracking.certainty)
 
     def __repr__(self) -> str:
@@ -151,30 +151,31 @@ class Localizer:
 
     def _choose_here(self) -> Classifier:
         """The classifier that answers where the camera is believed to be."""
-        if self._student is None or not isinstance(self.tracker, RouteTracker):
+        placer = self.tracker.placer
+        if self._student is None or placer is None:
             return self.classifier
-        return self._student.choose(self.classifier, self.tracker.placer.filter.where)
+        return self._student.choose(self.classifier, placer.filter.where)
 
     def _remember(self, view: Float[np.ndarray, " dim"]) -> None:
         """Keep a new view, as the classifier was given it, until later ones say where it was taken."""
-        if self._student is None or self._teacher.mode != "fused" or not isinstance(self.tracker, RouteTracker):
+        placer = self.tracker.placer
+        if self._student is None or self._teacher.mode != "fused" or placer is None or placer.view is None:
             return
-        if self.tracker.placer.view is not None:
-            self._student.see(self.tracker.placer.view, view, self.classifier, self._weigh)
+        self._student.see(placer.view, view, self.classifier, self._weigh)
 
     def _weigh(self, classifier: Classifier, view: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
         """The log-evidence of each reference along the route for a view under the map's condition."""
         found = self._recognise(Percept(0, view), None, classifier)
-        if found.comparison is None or not isinstance(self.tracker, RouteTracker):
-            raise ValueError("views are weighed by the route filter, in a map that is searched")
         placer = self.tracker.placer
+        if found.comparison is None or placer is None:
+            raise ValueError("views are weighed by the route filter, in a map that is searched")
         return weigh(found.comparison.take(placer.route.rows), placer.filter.share, placer.scale.weights)
 
     def _recognise(
         self, percept: Percept, shared: Shared | None, classifier: Classifier, count: int | None = None
     ) -> Recognition:
         """Without what the views of its drive share."""
-        retrieval, compare = self._stages.retrieval, self._stages.tracking.method == "route"
+        retrieval, compare = self._stages.retrieval, self._stages.tracking.compares
         shared = shared if retrieval.centred and compare else None
         view = shared.exchange(percept.descriptor, self.memory.mean) if shared else percept.descriptor
         scores = classifier.predict(view) if retrieval.mode == "places" else None

@@ -75,6 +75,8 @@ def open_parts(path: Path, overrides: list[str]) -> "tuple[list[Part], Image]":
             raise InputError(f"{path}: is no experiment file, so there is nothing to --set; leave {overrides[0]} out")
         return [Part(open_path(path))], Image()
     experiment = read_experiment(path, overrides, make_teller(quiet=False))
+    experiment.perception.choose_plugin()
+    experiment.system.tracking.choose_plugin()
     data = experiment.data
     roles: dict[str, tuple[str, ...]] = {}
     for role, names in data.roles.items():

@@ -135,6 +135,7 @@ def _write_run(experiment: Experiment, folder: RunFolder, environment: Map, driv
     provenance = Provenance(
         tmapr=version("tmapr"),
         numpy=version("numpy"),
+        tracking_plugin=offer.mark if (offer := experiment.system.tracking.choose_plugin()) else None,
         settings_sha256=experiment_digest(experiment),
         map=environment.digest,
         labels=experiment.system.labels.description,
