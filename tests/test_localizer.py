@@ -512,14 +512,7 @@ def test_a_camera_frame_without_perception_is_refused(localizer, stream):
 
 
 def test_a_step_observes_what_is_perceived(environment, localizer, stream):
-    stages = Stages(SYSTEM.retrieval, SYSTEM.tracking, SYSTEM.fusion, environment.digest, "")
-    stepping = Localizer(
-        stages,
-        environment.memory,
-        environment.classifier(),
-        Teacher(SYSTEM.labels, dual_constraints=True),
-        begin_stream=lambda: lambda frame: stream.percepts[frame.index],
-    )
+    stepping = build(SYSTEM, environment, begin_stream=lambda: lambda frame: stream.percepts[frame.index])
     for row in range(5):
         stepped, observed = stepping.step(frame(stream, row)), localizer.observe(stream.percepts[row])
         np.testing.assert_array_equal(stepped.belief.mean, observed.belief.mean)

@@ -29,7 +29,7 @@ from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
-from tmapr.stages import STATE_KIND, STATE_VERSION, BeginStream, Found, Perceive, Stages
+from tmapr.stages import STATE_KIND, STATE_VERSION, Perceive, Stages
 from tmapr.track import make_tracker
 from tmapr.tracking.evidence import weigh
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
@@ -44,21 +44,11 @@ class Localizer:
     call changes nothing. `learn` waits for `observe`, not for the network of a `step`.
     """
 
-    def __init__(
-        self,
-        stages: Stages,
-        memory: Memory,
-        classifier: Classifier,
-        teacher: Teacher,
-        begin_stream: BeginStream | None = None,
-        found: Found | None = None,
-    ) -> None:
+    def __init__(self, stages: Stages, memory: Memory, classifier: Classifier, teacher: Teacher) -> None:
         self.memory = memory
         self.classifier = classifier
         self._stages = stages
         self._teacher = teacher
-        self._begin_stream = begin_stream
-        self._found = found
         self._perceive: Perceive | None = None
         self._changing = RLock()
         self._perceiving = Lock()
@@ -98,9 +88,7 @@ class Localizer:
     def fork(self) -> "Localizer":
         """Another one for another drive at the same time: both learn into the same A_t."""
         with self._changing:
-            other = Localizer(
-                self._stages, self.memory, self.classifier, self._teacher, self._begin_stream, self._found
-            )
+            other = Localizer(self._stages, self.memory, self.classifier, self._teacher)
             other._changing = self._changing
             learned = self.tracker.learned()
             if learned:
@@ -117,12 +105,12 @@ class Localizer:
 
         An array may be filled anew afterwards. `motion` is what odometry or a gyroscope says of the array's moment.
         """
-        if self._begin_stream is None:
+        if self._stages.begin_stream is None:
             raise InputError("this map was made from a program's own percepts; give them to `observe`")
         frame = read_frame(image, stamp, motion)
         with self._perceiving:
             if self._perceive is None:
-                self._perceive = self._begin_stream()
+                self._perceive = self._stages.begin_stream()
             return self.observe(self._perceive(frame))
 
     def observe(self, percept: Percept) -> Estimate:
@@ -268,8 +256,8 @@ class Localizer:
         folder = read_folder(directory)
         if (folder / "map.npz").exists():
             self._save_state(folder)
-        elif self._found:
-            self._found(folder, self._save_state)
+        elif self._stages.found:
+            self._stages.found(folder, self._save_state)
         else:
             raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
 

@@ -20,7 +20,7 @@ Found = Callable[[Path, Callable[[Path], None]], None]
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The settings of the stages, and the names that tie a saved state to its map."""
+    """The settings of the stages, the names that tie a saved state to its map, and what is done for it outside."""
 
     retrieval: Retrieval
     tracking: Tracking
@@ -29,3 +29,7 @@ class Stages:
     settings_digest: str
     frame: CoordinateFrame = LOCAL_FRAME
     """What the map's positions are relative to, and so those of estimates."""
+    begin_stream: BeginStream | None = None
+    """None where a program has percepts of its own."""
+    found: Found | None = None
+    """None where there is no folder that the map came from."""

@@ -235,10 +235,11 @@ def build(
 ) -> Localizer:
     """A localizer on a map, with what was learned so far or, by default, with A₀."""
     names = environment.digest, settings_digest(system.places)
-    stages = Stages(system.retrieval, system.tracking, system.fusion, *names, environment.frame)
+    settings = system.retrieval, system.tracking, system.fusion
+    stages = Stages(*settings, *names, environment.frame, begin_stream, found)
     labels = system.labels.fit(environment.memory.reference)
     teacher = Teacher(labels, dual_constraints="attenuation" in system.places.use)
-    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher, begin_stream, found)
+    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher)
 
 
 def resume(
