@@ -68,7 +68,7 @@ def _open_found(found: Path, given: Path, topics: Topics, frame: CoordinateFrame
     if kind == "video":
         return read_video(found, found.stem, frame)
     if kind == "folder":
-        _refuse_absent(found)
+        refuse_absent(found)
         return read_folder(found.parent, found.name, frame)
     drive, side = found.absolute(), given.name if given != found else SIDES[0]
     if kind == "ms2":
@@ -76,11 +76,12 @@ def _open_found(found: Path, given: Path, topics: Topics, frame: CoordinateFrame
     return read_sthereo(drive.parent, f"{drive.name}/{side}", frame)
 
 
-def _refuse_absent(path: Path) -> None:
+def refuse_absent(path: Path) -> None:
+    """Refuse a path at which no recording can be."""
     if not os.path.lexists(path):
         raise InputError(f"{path}: no such folder, bag or video; name where the recording lies")
-    if path.is_file():
-        raise InputError(f"{path}: is a file that cannot be read as a recording; give a folder of images or a bag")
+    if path.is_file() and recognize(path) == "folder":
+        raise InputError(f"{path}: is no recording; give a folder of images, a bag or a video")
 
 
 def _rename(sequence: Sequence, name: str) -> Sequence:
