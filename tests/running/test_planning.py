@@ -106,3 +106,14 @@ def test_what_is_no_recording_is_refused(home, mapped, asked, reason):
 def test_a_recording_is_not_mapped_and_localized(home):
     with pytest.raises(InputError, match="which are one drive"):
         plan_experiment([Path("data/noon")], [Path("data/../data/noon")])
+
+
+def test_images_alone_are_localized_in_a_map_with_longitude_and_latitude(home):
+    rows = [f"{10**18 + row * 10**8},{row:02}.png,{127 + row * 2e-5:.5f},36.3" for row in range(COUNT)]
+    Path("data/noon/frames.csv").write_text("\n".join(["stamp,file,lon,lat", *rows]))
+    Path("data/night/frames.csv").unlink()
+    planned, folder = plan_experiment([Path("data/noon")], [Path("data/night")]), RunFolder(Path("run"))
+    map_experiment(planned, folder)
+    run_experiment(planned, folder)
+    assert Map.load(folder.map, planned.system, ("noon",)).frame.kind == "enu"
+    assert folder.estimates("night").exists()
