@@ -21,6 +21,7 @@ from tmapr.artifacts.percepts import Origin
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.sources import Sources, Trust
 from tmapr.config import Settings, differences
+from tmapr.data.fitting import refuse_elsewhere
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
@@ -219,10 +220,7 @@ class ExampleCache:
 
     def _open(self, name: str) -> Sequence:
         sequence = open_data(self._data, name, None if name in self._data.references[:1] else self._frame)
-        if sequence.frame != self._frame:
-            raise InputError(
-                f"{name}: positions are in {sequence.frame}, the map's in {self._frame}; convert one of them"
-            )
+        refuse_elsewhere(name, sequence.frame, True, self._frame)
         return sequence
 
     def _make(self, name: str, folder: Path) -> None:
