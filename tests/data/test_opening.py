@@ -11,12 +11,12 @@ from tmapr.data.bag import Topics
 from tmapr.data.coordinates import tangent_plane
 from tmapr.data.drives import find_marks, find_path_marks, recognize
 from tmapr.data.ms2 import write_ms2
-from tmapr.data.opening import is_path_there, is_there, open_path, open_sequence
+from tmapr.data.opening import open_path, open_sequence
 from tmapr.data.poses import Poses
 from tmapr.data.sequence import from_files
 from tmapr.data.survey import survey
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, find_home, open_data
+from tmapr.experiment import Data, find_home, is_data_there, open_data
 from tmapr.types import CoordinateFrame
 from walked import view, write_list
 
@@ -55,7 +55,7 @@ COUNTS = {"noon": 3, "dusk": 4, "dusk.bag": 4, "night": 4, "sync_data/drive": 5,
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_name_in_the_layout_of_folders_may_be_any_recording(root, name):
-    assert is_there("folder", root, name)
+    assert is_data_there(Data(root=str(root)), name)
     sequence = open_sequence("folder", root, name)
     assert (sequence.name, len(sequence)) == (name, COUNTS[name])
     assert {frame.sequence for frame in sequence} == {name}
@@ -100,7 +100,7 @@ def test_two_recordings_of_one_name_need_their_suffix(root):
 
 
 def test_what_is_nowhere_is_refused_with_the_path_that_was_looked_for(root):
-    assert not is_path_there(root / "nowhere")
+    assert not is_data_there(Data(sources={"lost": str(root / "nowhere")}), "lost")
     with pytest.raises(InputError, match=f"{root}/nowhere: no such folder, bag or video"):
         open_path(root / "nowhere")
 

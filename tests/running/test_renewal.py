@@ -389,22 +389,30 @@ def test_a_program_s_new_percepts_are_mapped_again_and_its_old_estimates_refused
     assert FinishedRun.load(folder).environment.memory.positions.min() == 3.0
 
 
-def test_an_interrupted_encoding_goes_on(home, monkeypatch):
+@pytest.mark.parametrize(
+    ("stop", "left", "notes"),
+    [
+        (KeyboardInterrupt, 1, ["15 of 16 images of noon are kept; the same command goes on"]),
+        (RuntimeError, 4, []),  # what was kept on the way
+    ],
+)
+def test_an_interrupted_encoding_goes_on(home, monkeypatch, stop, left, notes):
     monkeypatch.setattr(encoding_module, "_SAVED_EVERY", 6)
     folder, told = RunFolder(home / "cut"), []
 
     def stopping(rows):
         yield from rows[:15]
-        raise KeyboardInterrupt
+        raise stop
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(stop) as stopped:
         Encoding(experiment(home), folder, watch=stopping).recording("noon")
+    assert stopped.value.__dict__.get("__notes__", []) == notes
     assert not folder.percepts("noon").exists()
     for image in images(home, "noon")[:11]:
         blacken(image)
     encoding = Encoding(experiment(home), folder, tell=told.append)
     encoding.recording("noon")
     encoding.publish()
-    assert told == ["noon: goes on where an encoding was interrupted; 4 of 16 images are left"]
+    assert told == [f"noon: goes on where an encoding was interrupted; {left} of 16 images are left"]
     assert folder.percepts("noon").read_bytes() == (home / "run/percepts/noon.npz").read_bytes()
     assert sorted(path.name for path in folder.percepts_folder.iterdir()) == ["noon.keypoints.npz", "noon.npz"]
