@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tmapr.artifacts.documents.runs import Errors as Errors
     from tmapr.artifacts.percepts import Recording as Recording
     from tmapr.artifacts.trajectory import EstimateTable as EstimateTable
+    from tmapr.data.sample import locate_sample as locate_sample
     from tmapr.data.sequence import Sequence as Sequence
     from tmapr.exceptions import InputError as InputError
     from tmapr.exceptions import StateError as StateError
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from tmapr.places.lessons import Lesson as Lesson
     from tmapr.program import Run as Run
     from tmapr.program import load as load
+    from tmapr.program import make_map as make_map
     from tmapr.program import open_run as open_run
     from tmapr.program import open_sequence as open_sequence
+    from tmapr.program import run as run
     from tmapr.types import Belief as Belief
     from tmapr.types import Candidate as Candidate
     from tmapr.types import CoordinateFrame as CoordinateFrame
@@ -36,12 +39,13 @@ if TYPE_CHECKING:
     __version__: str
 
 _ROOMS = {
-    "program": ("load", "open_run", "open_sequence", "Run"),
+    "program": ("load", "make_map", "run", "open_run", "open_sequence", "Run"),
     "localizer": ("Localizer",),
     "types": (
         *("Frame", "Odometry", "Percept", "Recognition", "Candidate", "Verdict", "Belief", "Estimate"),
         *("CoordinateFrame", "Fault", "Reason", "Status"),
     ),
+    "data.sample": ("locate_sample",),
     "data.sequence": ("Sequence",),
     "artifacts.percepts": ("Recording",),
     "artifacts.trajectory": ("EstimateTable",),

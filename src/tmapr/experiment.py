@@ -181,8 +181,9 @@ def _load(folder: RunFolder, opener: Opener | None) -> Localizer:
     experiment = read_experiment(folder.experiment).with_head(folder)
     environment = Map.load(folder.map, experiment.system, experiment.data.references)
     experiment.perception.refuse_others(str(folder.map), environment.origin)
-    begin_stream = _open_lazily(opener, _fix_paths(experiment.perception)) if opener else None
-    found = partial(_found, experiment, environment)
+    fixed = _fix_paths(experiment)
+    begin_stream = _open_lazily(opener, fixed.perception) if opener else None
+    found = partial(_found, fixed, environment)
     if folder.state.exists():
         return resume(experiment.system, environment, folder.state, begin_stream, found)
     localizer = build(experiment.system, environment, begin_stream=begin_stream, found=found)
@@ -190,11 +191,11 @@ def _load(folder: RunFolder, opener: Opener | None) -> Localizer:
     return localizer
 
 
-def _fix_paths(perception: Perception) -> Perception:
-    """Files that are opened later, when a program may have another working directory."""
-    tree = {"perception": as_tree(perception)}
+def _fix_paths(experiment: Experiment) -> Experiment:
+    """For what happens later, when a program may have another working directory."""
+    tree = as_tree(experiment)
     replace_paths(tree, _PATHS, lambda name, value: os.path.abspath(value) if _names_file(name, value) else value)
-    return _copy_with(perception, tree["perception"])
+    return _copy_with(experiment, tree)
 
 
 def _open_lazily(opener: Opener, settings: Perception) -> BeginStream | None:

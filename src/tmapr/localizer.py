@@ -124,16 +124,20 @@ class Localizer:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
         percept = read_percept(percept, self.classifier.dimension)
         with self._changing:
-            late = self.tracker.answer_late(percept)
-            if late:
-                return late
-            if percept.fault:
-                return self.tracker.pass_over(percept)
-            recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
-            estimate = self.tracker.advance(percept, recognition)
-            self._remember(_get_view(recognition, percept))
-            self._drive.follow(estimate)
-            return estimate
+            return replace(self._advance(percept), frame=self._stages.frame)
+
+    def _advance(self, percept: Percept) -> Estimate:
+        """The tracker's answer, in metres of the map."""
+        late = self.tracker.answer_late(percept)
+        if late:
+            return late
+        if percept.fault:
+            return self.tracker.pass_over(percept)
+        recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
+        estimate = self.tracker.advance(percept, recognition)
+        self._remember(_get_view(recognition, percept))
+        self._drive.follow(estimate)
+        return estimate
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like by now: as many references as are judged, or so many."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tmapr.fusion.capf import Fusion
+from tmapr.geodesy import LOCAL_FRAME
 from tmapr.retrieval.search import Retrieval
 from tmapr.tracking import Tracking
-from tmapr.types import Frame, Percept
+from tmapr.types import CoordinateFrame, Frame, Percept
 
 STATE_KIND, STATE_VERSION = "state", 5
 Perceive = Callable[[Frame], Percept]
@@ -26,3 +27,5 @@ class Stages:
     fusion: Fusion
     map_digest: str
     settings_digest: str
+    frame: CoordinateFrame = LOCAL_FRAME
+    """What the map's positions are relative to, and so those of estimates."""

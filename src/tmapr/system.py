@@ -232,7 +232,7 @@ def build(
 ) -> Localizer:
     """A localizer on a map, with what was learned so far or, by default, with A₀."""
     names = environment.digest, settings_digest(system.places)
-    stages = Stages(system.retrieval, system.tracking, system.fusion, *names)
+    stages = Stages(system.retrieval, system.tracking, system.fusion, *names, environment.frame)
     labels = system.labels.fit(environment.memory.reference)
     teacher = Teacher(labels, dual_constraints="attenuation" in system.places.use)
     return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher, begin_stream, found)

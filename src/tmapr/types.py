@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from tmapr.geodesy import LOCAL_FRAME
+from tmapr.geodesy import CoordinateFrame as CoordinateFrame
 from tmapr.keypoints import LazyKeypoints
 from tmapr.words import Fault as Fault
 from tmapr.words import Reason as Reason
@@ -28,15 +30,6 @@ Picture = Shaped[np.ndarray, "height width"]
 """Counts of a thermal camera, 8 or 16 bits."""
 Watch = Callable[[Sequence[int]], Iterable[int]]
 """Iterates over frames and may show how far it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class CoordinateFrame:
-    """What positions are relative to. One map has one; mixing two is refused."""
-
-    kind: str = "local"
-    zone: str | None = None
-    origin: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +241,8 @@ class Estimate:
     """How surprising an accepted reference was: its innovation squared, in the filter's own deviations."""
     route: RouteBelief | None = None
     """Only the route filter has one."""
+    frame: CoordinateFrame = LOCAL_FRAME
+    """What the position is relative to."""
 
     def __repr__(self) -> str:
         where = f"{_name_position(self.position)} ± {self.belief.semi_axis:.2f} m"
@@ -263,6 +258,11 @@ class Estimate:
     def position(self) -> Float[np.ndarray, "2"]:
         """Fused position in metres."""
         return self.belief.position
+
+    @property
+    def lon_lat(self) -> tuple[float, float] | None:
+        """Longitude and latitude of the position in degrees (WGS 84), computed here; None in a local frame."""
+        return self.frame.find_lon_lat(self.position)
 
     @property
     def covariance(self) -> Float[np.ndarray, "2 2"]:

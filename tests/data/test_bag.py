@@ -14,6 +14,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from rosbags.rosbag1 import Writer as Writer1
+from rosbags.rosbag2 import CompressionFormat, CompressionMode
+
 from bags import (
     GPS,
     GRAY,
@@ -37,9 +40,6 @@ from bags import (
     uncertain,
     written,
 )
-from rosbags.rosbag1 import Writer as Writer1
-from rosbags.rosbag2 import CompressionFormat, CompressionMode
-
 from tmapr.data.bag import Topics, read_bag
 from tmapr.data.coordinates import from_degrees, tangent_plane
 from tmapr.data.poses import Poses, wrap_angles

@@ -47,6 +47,7 @@ def make_world(home: Path) -> Path:
     write_bag(home / "morning.bag", walk(*LOOKS["noon"]))
     for name in ("evening", "patrol"):
         write_bag(home / f"{name}.mcap", walk(*LOOKS["night"]))
+    write_video(home / "patrol.mkv", walk(*LOOKS["night"]))
     write_flight(home / "flight/thermal", home / "flight/timestamps.csv", home / "flight/gps.json")
     hawk = home / "pvhawk_gps"
     write_flight(hawk / "radiometric", hawk / "timestamps.csv", hawk / "gps/gps.json")
@@ -91,6 +92,17 @@ def write_flight(images: Path, stamps: Path, fixes: Path) -> None:
         cv2.imwrite(str(images / f"frame_{row:06}.tiff"), counts)
     stamps.write_text("".join(f"2021-10-11T10:31:{36 + row / 10:.1f}\n" for row in range(5)))
     fixes.write_text(json.dumps([[10.18 + row * 1e-5, 49.6, 100.0] for row in range(5)]))
+
+
+def write_video(path: Path, images: list[np.ndarray]) -> None:
+    """16-bit gray without loss, and the table beside it."""
+    options = [cv2.VIDEOWRITER_PROP_IS_COLOR, 0, cv2.VIDEOWRITER_PROP_DEPTH, cv2.CV_16U]
+    writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, cv2.VideoWriter.fourcc(*"FFV1"), 10, (WIDTH, HEIGHT), options)
+    for counts in images:
+        writer.write(counts)
+    writer.release()
+    rows = [f"{START + row * TENTH},{2.0 * row},5.0" for row in range(len(images))]
+    path.with_suffix(".csv").write_text("\n".join(["stamp,x,y", *rows]) + "\n")
 
 
 def write_bag(path: Path, images: list[np.ndarray]) -> None:

@@ -5,7 +5,6 @@ heading (radians, 0 = East, counter-clockwise), speed (forward, m/s) and yaw_rat
 columns are left aside, unless their name seems to mean one of these.
 """
 
-import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -19,6 +18,7 @@ from tmapr.data.poses import Poses, wrap_angles
 from tmapr.data.stamps import parse_stamps
 from tmapr.data.trajectory import TextTable
 from tmapr.exceptions import InputError
+from tmapr.geodesy import is_utm_zone
 from tmapr.types import CoordinateFrame
 
 _PAIRS = (("x", "y"), ("lon", "lat"), ("easting", "northing"))
@@ -87,7 +87,7 @@ def _read_positions(
 
 def _read_utm(table: TextTable, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
     zones = table.columns.get("zone", [])
-    if not zones or len(set(zones)) > 1 or not re.fullmatch(r"\d{1,2}[NS]", zones[0]):
+    if not zones or len(set(zones)) > 1 or not is_utm_zone(zones[0]):
         raise InputError(f"{table.path}: easting,northing need a column zone with one UTM zone, such as 52N")
     places = table.pairs("easting", "northing")
     known = places[~np.isnan(places[:, 0])].tolist()

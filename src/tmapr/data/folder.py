@@ -88,7 +88,6 @@ def _format_poses(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) 
     names, values = ("x", "y", "heading"), poses
     if frame.kind == ENU:
         lon, lat = to_degrees(poses[:, :2], frame).T
-        lon = np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
         names, values = ("lon", "lat", "heading"), np.column_stack([lon.round(12), lat.round(12), poses[:, 2]])
     if frame.kind == UTM:
         names, values = ("easting", "northing", "heading"), poses + np.array([*frame.origin, 0.0])

@@ -16,6 +16,7 @@ from tmapr.data.poses import wrap_angles
 from tmapr.data.stamps import stamps_in_names
 from tmapr.data.trajectory import parse_number, read_stamps
 from tmapr.exceptions import InputError
+from tmapr.geodesy import is_utm_zone
 
 TIMES = "times.txt"
 
@@ -113,5 +114,10 @@ def _parse_field(file: Path, field: int, what: str) -> float:
 
 def _parse_zone(file: Path) -> str | None:
     number, band = _split_name(file)[_ZONE].strip(), _split_name(file)[_BAND].strip().upper()
+    if not number.isdecimal() or not band:
+        return None
     # Bands run from C in the far South over the equator, where N begins, to X.
-    return f"{int(number)}{'N' if band >= 'N' else 'S'}" if number.isdecimal() and band else None
+    zone = f"{int(number)}{'N' if band >= 'N' else 'S'}"
+    if not is_utm_zone(zone):
+        raise InputError(f"{file}: its name has the UTM zone {number[:20]}; zones are 1 to 60")
+    return zone

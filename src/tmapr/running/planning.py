@@ -68,8 +68,7 @@ def plan_drive(
 
     Topics among the overrides are those of the recordings. `seed_run` gives the folder the map.
     """
-    if not home.map.exists() or not home.experiment.exists():
-        raise InputError(f"{home.path}: holds no map; make one with `tmapr map EXPERIMENT`, or name another run folder")
+    _require_map(home)
     if not sources:
         raise InputError("there is no recording to localize; name one")
     paths = [_require(path) for path in sources]
@@ -83,6 +82,29 @@ def plan_drive(
     experiment = changed(mapped, {"name": make_name(folder.path.absolute().name), "data": data})
     _refuse_others(home, folder, experiment)
     return experiment, folder
+
+
+def plan_own_drive(
+    home: RunFolder,
+    names: Sequence[str],
+    run: Path | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[Experiment, RunFolder]:
+    """The same for sequences of percepts that a program made itself, and saves in the folder."""
+    _require_map(home)
+    mapped = read_experiment(home.experiment, (), tell)
+    folder = RunFolder(run or Path("runs") / make_name(names[0]))
+    experiment = changed(
+        mapped,
+        {"name": make_name(folder.path.absolute().name), "data.stream": (), "data.test": tuple(names)},
+    )
+    _refuse_others(home, folder, experiment)
+    return experiment, folder
+
+
+def _require_map(home: RunFolder) -> None:
+    if not home.map.exists() or not home.experiment.exists():
+        raise InputError(f"{home.path}: holds no map; make one with `tmapr map EXPERIMENT`, or name another run folder")
 
 
 def seed_run(home: RunFolder, folder: RunFolder, experiment: Experiment) -> None:

@@ -21,7 +21,6 @@ from tmapr.artifacts.percepts import Origin
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.sources import Sources, Trust
 from tmapr.config import Settings, differences
-from tmapr.data.fitting import refuse_elsewhere
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
@@ -219,13 +218,7 @@ class ExampleCache:
         )
 
     def _open(self, name: str) -> Sequence:
-<<<<<<< HEAD
         return open_data(self._data, name, None if name in self._data.references[:1] else self._frame)
-=======
-        sequence = open_data(self._data, name, None if name in self._data.references[:1] else self._frame)
-        refuse_elsewhere(name, sequence.frame, True, self._frame)
-        return sequence
->>>>>>> talk
 
     def _make(self, name: str, folder: Path) -> None:
         sequence = self._open(name)
