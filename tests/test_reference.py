@@ -7,7 +7,7 @@ from made_up import CAR_FUSION, CAR_GATES
 from tmapr.config import changed
 from tmapr.fusion.capf import Fusion
 from tmapr.labels import Labels
-from tmapr.reference import Reference, measure_reference
+from tmapr.reference import Reference, measure_reference, suspect_top_speed
 from tmapr.tracking import Gates
 from tmapr.types import NANOSECONDS
 
@@ -40,6 +40,28 @@ def test_the_way_between_two_traverses_is_no_step():
 
 def test_one_jump_is_no_top_speed():
     assert measured([*np.arange(0, 600, 3.0), *np.arange(2000, 2600, 3.0)]).top_speed == pytest.approx(6.0)
+
+
+def test_the_top_speed_is_the_99th_percentile_of_the_steps_that_moved():
+    steps = np.arange(1.0, 102.0)
+    assert measured(np.cumsum([0.0, *steps, 0.0, 0.0, 0.0]), seconds=1.0).top_speed == pytest.approx(
+        np.percentile(steps[steps > 5.1], 99)
+    )
+
+
+@pytest.mark.parametrize("jump", [30.0, 3000.0])
+@pytest.mark.parametrize("frames", [30, 600])
+def test_a_few_jumps_are_no_top_speed_of_a_recording_that_nobody_has_looked_at(frames, jump):
+    ahead = 3.0 * np.arange(frames) + jump * np.searchsorted([3, 9, 15, 20, 25], np.arange(frames), side="right")
+    positions = np.column_stack([ahead, np.zeros(frames)])
+    stamps = np.arange(frames) * NANOSECONDS // 2
+    assert suspect_top_speed(stamps, positions) == pytest.approx(6.0)
+    assert measure_reference([np.arange(frames)], positions, stamps).top_speed > 6.5 or frames > 500
+
+
+@pytest.mark.parametrize("frames", [0, 1, 2, 9])
+def test_too_few_steps_tell_no_top_speed(frames):
+    assert suspect_top_speed(np.arange(frames) * NANOSECONDS, np.arange(2.0 * frames).reshape(-1, 2)) is None
 
 
 @pytest.mark.parametrize("way", [[5.0], [5.0] * 9])

@@ -22,7 +22,7 @@ from tmapr.config.dump import tree_digest
 from tmapr.config.load import override_tree, read_tree
 from tmapr.config.paths import from_folder, replace_paths, to_folder
 from tmapr.config.tree import AnySettings, Tree, as_tree, from_tree
-from tmapr.data.roles import Data, find_home, is_data_there, open_data
+from tmapr.data.roles import Data, find_home, is_data_there, locate_data, open_data
 from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer
 from tmapr.perception.recipes import Metric, Training
@@ -40,6 +40,7 @@ __all__ = [
     "find_home",
     "is_data_there",
     "load",
+    "locate_data",
     "open_data",
     "read_experiment",
 ]

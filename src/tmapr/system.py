@@ -1,12 +1,12 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays, Header, digest, load_arrays, put, save_arrays, take
@@ -14,6 +14,7 @@ from tmapr.artifacts.documents.notes import MapNotes, StateNotes
 from tmapr.artifacts.layout import check_arrays
 from tmapr.artifacts.percepts import OWN, Marks, Origin, Recording
 from tmapr.config import Settings, changed_since, settings_digest
+from tmapr.data.fitting import refuse_elsewhere
 from tmapr.data.poses import track_direction
 from tmapr.data.turns import fit_turn_gain, pair_turns
 from tmapr.exceptions import InputError, StateError
@@ -146,7 +147,7 @@ def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...
 def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map:
     """Encode the reference traverses: their frames become M₀, and A₀ learns each of them once, in their order."""
     usable = [
-        list_mapped(reference.sequence, reference.known, [bool(percept.fault) for percept in reference.percepts])
+        list_mapped(reference.sequence, reference.known, np.array([bool(each.fault) for each in reference.percepts]))
         for reference in references
     ]
     _refuse_mixture(references)
@@ -176,9 +177,9 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     return replace(made, digest=digest(_contents(made))).with_keypoints(references)
 
 
-def list_mapped(sequence: str, known: Iterable[bool], faulty: Iterable[bool]) -> list[int]:
+def list_mapped(sequence: str, known: Bool[np.ndarray, " frames"], faulty: Bool[np.ndarray, " frames"]) -> list[int]:
     """The frames of a traverse that become references: those with a position and a usable image."""
-    usable = [row for row, (placed, fault) in enumerate(zip(known, faulty, strict=True)) if placed and not fault]
+    usable: list[int] = np.flatnonzero(known & ~faulty).tolist()
     if not usable:
         raise InputError(f"{sequence}: no frame has both a position and a usable image; nothing to map")
     return usable
@@ -205,11 +206,7 @@ def _refuse_mixture(references: Sequence[Recording]) -> None:
         if other.sequence in names:
             raise InputError(f"{other.sequence}: is given twice as a reference; name each traverse once")
         names.add(other.sequence)
-        if other.frame != first.frame:
-            raise InputError(
-                f"{other.sequence}: positions are in {other.frame}, those of {first.sequence} in {first.frame};"
-                " a map has one kind, convert one of them"
-            )
+        refuse_elsewhere(other.sequence, other.frame, bool(other.known.any()), first.frame)
         widths = [reference.percepts[0].descriptor.size for reference in (first, other)]
         if widths[0] != widths[1]:
             raise InputError(

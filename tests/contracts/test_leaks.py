@@ -11,9 +11,9 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from commandline import command
-from tmapr.config import dump_toml, load_settings
+from tmapr.config import dump_toml
 from tmapr.data.drives import find_marks
-from tmapr.experiment import Data, Experiment
+from tmapr.experiment import Data, Experiment, read_experiment
 
 ROLES = ("train", "validation", "reference", "adapt", "stream")
 STEREO = ("ms2", "sthereo")
@@ -246,8 +246,8 @@ def test_a_list_of_drives_that_means_nothing_is_refused(drives, told, tmp_path, 
 def test_drives_are_set_on_the_command_line_whole_or_one_at_a_time(tmp_path):
     file = write_experiment(tmp_path, tree("folder", tmp_path), role="train", name="dusk")
     more = ["data.adapt=['noon']"]
-    whole = load_settings(Experiment, file, [*more, 'data.drives={tower=["noon", "dusk"], "two words"=["night"]}'])
-    single = load_settings(Experiment, file, [*more, 'data.drives.tower=["noon", "dusk"]'])
+    whole = read_experiment(file, [*more, 'data.drives={tower=["noon", "dusk"], "two words"=["night"]}'])
+    single = read_experiment(file, [*more, 'data.drives.tower=["noon", "dusk"]'])
     assert whole.data.drives == {"tower": ("noon", "dusk"), "two words": ("night",)}
     assert single.data.drives == {"tower": ("noon", "dusk")}
 
@@ -260,7 +260,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 def test_drives_of_any_name_read_back_as_they_were_written(drives, first, tmp_path):
     settings = Experiment(data=Data(train=("noon", "dusk"), drives=drives | {first: ("noon", "dusk")}))
     (tmp_path / "written.toml").write_text(dump_toml(settings), encoding="utf-8")
-    assert load_settings(Experiment, tmp_path / "written.toml") == settings
+    assert read_experiment(tmp_path / "written.toml") == settings
 
 
 def test_a_run_folders_own_experiment_file_is_looked_through_too(tmp_path):

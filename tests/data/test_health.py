@@ -75,7 +75,10 @@ def test_real_consecutive_frames_raise_no_alarm():
     assert verdicts(images) == [None] * len(REAL)
     examination = examine(recorded(images, files=REAL))
     assert examination.defects == ()
-    assert (examination.headers, examination.counts) == ((ImageHeader(512, 640, 16),), (np.min(images), np.max(images)))
+    assert (tuple(examination.headers), examination.counts) == (
+        (ImageHeader(512, 640, 16),),
+        (np.min(images), np.max(images)),
+    )
 
 
 def frozen(images, first, count):
@@ -189,13 +192,13 @@ STAMPS = START + PERIOD * np.arange(30)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"), [(0.19, []), (0.21, [(DefectKind.GAP, 12)]), (60.0, [(DefectKind.GAP, 12)])]
+    ("seconds", "expected"), [(0.19, []), (0.21, [(DefectKind.PAUSE, 12)]), (60.0, [(DefectKind.PAUSE, 12)])]
 )
-def test_a_gap_is_longer_than_three_usual_intervals(seconds, expected):
+def test_a_pause_is_longer_than_three_usual_intervals(seconds, expected):
     assert found(recorded(stream(30), stamps=later(STAMPS, 12, seconds), positions=np.zeros((30, 2)))) == expected
 
 
-def test_dropped_frames_as_ms2_has_them_are_no_gaps():
+def test_dropped_frames_as_ms2_has_them_are_no_pauses():
     stamps = START + np.cumsum(np.where(np.arange(30) % 4, 66_000_000, 132_000_000))
     assert found(recorded(stream(30), stamps=stamps)) == []
 
@@ -231,10 +234,10 @@ def test_a_level_that_rises_all_the_time_is_no_flash(rise):
     assert found(recorded([image + np.uint16(rise * row) for row, image in enumerate(stream(40))])) == []
 
 
-def test_another_level_after_a_gap_is_no_flash():
+def test_another_level_after_a_pause_is_no_flash():
     images = [image + np.uint16(500 * (row >= 12)) for row, image in enumerate(stream(30))]
     assert found(recorded(images)) == [(DefectKind.FLASH, 12)]
-    assert found(recorded(images, stamps=later(STAMPS, 12, 60.0))) == [(DefectKind.GAP, 12)]
+    assert found(recorded(images, stamps=later(STAMPS, 12, 60.0))) == [(DefectKind.PAUSE, 12)]
 
 
 def stuck(images, first, lines):
@@ -293,7 +296,7 @@ def test_images_unlike_most_are_mixed():
     (defect,) = examination.defects
     assert (defect.kind, defect.row) == (DefectKind.MIXED, 8)
     assert defect.detail == "2 images are 32x24, 16 bit; the first"
-    assert examination.headers == (ImageHeader(48, 64, 16), ImageHeader(24, 32, 16))
+    assert examination.headers == {ImageHeader(48, 64, 16): 28, ImageHeader(24, 32, 16): 2}
 
 
 def test_another_depth_is_mixed_too():
@@ -302,12 +305,21 @@ def test_another_depth_is_mixed_too():
 
 @pytest.mark.parametrize(
     ("jumps", "rows"),
-    [({12: 3.9}, []), ({12: 4.1}, [12]), ({12: -40.0}, [12]), ({12: 500.0, 13: -500.0}, [12, 13]), ({1: 9.0}, [1])],
+    [({12: 1.4}, []), ({12: 1.6}, [12]), ({12: -40.0}, [12]), ({12: 500.0, 13: -500.0}, [12, 13]), ({1: 9.0}, [1])],
 )
-def test_a_position_jumps_if_it_is_far_and_faster_than_the_sequence_ever_is(jumps, rows):
+def test_a_recorded_position_jumps_by_the_rule_for_estimates(jumps, rows):
+    """10 m/s and ten frames a second: 1 m + 1.5 · 10 m/s · 0.1 s are allowed."""
     examination = examine(recorded(stream(30), positions=track(30, jumps)))
-    assert [(defect.kind, defect.row) for defect in examination.defects] == [(DefectKind.TELEPORT, row) for row in rows]
-    assert examination.length == pytest.approx(29 - len(rows) + (3.9 if not rows else 0))
+    assert [(defect.kind, defect.row) for defect in examination.defects] == [(DefectKind.JUMP, row) for row in rows]
+    assert examination.length == pytest.approx(29 - len(rows) + (1.4 if not rows else 0))
+    assert examination.top_speed == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(("top_speed", "rows"), [(19.9, []), (6.6, list(range(1, 30))), (None, [])])
+def test_jumps_are_measured_by_the_reference_where_there_is_one(top_speed, rows):
+    positions = 2.0 * track(30, {})
+    examination = examine(recorded(stream(30), positions=positions), top_speed=top_speed)
+    assert [defect.row for defect in examination.defects] == rows
 
 
 def test_positions_held_between_the_fixes_of_a_slow_receiver_are_no_jumps():
@@ -365,7 +377,7 @@ def test_every_file_is_probed_whichever_pixels_are_read(on_disk):
         (DefectKind.UNREADABLE, 41, "0041.png"),
     ]
     assert examination.defects[0].detail.startswith("is cut off or damaged (900 bytes)")
-    assert (examination.read, examination.headers) == (4, (ImageHeader(48, 64, 16),))
+    assert (examination.read, examination.headers) == (4, {ImageHeader(48, 64, 16): 48})
 
 
 def test_a_file_damaged_between_its_ends_is_found_where_its_pixels_are_read(on_disk):

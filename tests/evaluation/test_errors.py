@@ -5,20 +5,17 @@ import pytest
 from scipy.stats import chi2
 
 from tmapr.evaluation.errors import (
-    JUMP_TOLERANCE,
-    SPEED_TOLERANCE,
     count_jumps,
     heading_errors,
     measure_consistency,
     position_errors,
-    reference_speed,
     summarize_durations,
     summarize_errors,
     summarize_headings,
     summarize_innovations,
     true_headings,
 )
-from tmapr.exceptions import InputError
+from tmapr.reference import JUMP_TOLERANCE, SPEED_TOLERANCE
 
 SECOND = 1_000_000_000
 EPOCH = 1_628_000_000 * SECOND
@@ -101,31 +98,6 @@ def test_nothing_and_non_numbers_are_refused(condense, values, message):
 def test_timing_is_given_in_milliseconds():
     timing = summarize_durations(np.arange(101) / 1000)
     assert (timing.p50, timing.p95, timing.max) == pytest.approx((50.0, 95.0, 100.0))
-
-
-def test_reference_speed_is_the_99th_percentile_of_the_steps():
-    speeds = np.arange(1.0, 102.0)
-    travelled = along_x(0.0, *np.cumsum(speeds))
-    assert reference_speed(stamps(*range(102)), travelled) == pytest.approx(100.0)
-
-
-def test_reference_speed_divides_by_the_time_of_each_step():
-    assert reference_speed(stamps(0, 0.066, 0.198), along_x(0, 0.66, 1.98)) == pytest.approx(10.0)
-
-
-def test_repeated_and_older_stamps_have_no_speed():
-    assert reference_speed(stamps(5, 5, 4, 6), along_x(0, 90, 0, 4)) == pytest.approx(2.0)
-
-
-def test_nobody_drove_from_the_end_of_one_traverse_to_the_start_of_the_next():
-    there_and_elsewhere = np.array(["there", "there", "elsewhere", "elsewhere"])
-    assert reference_speed(stamps(0, 1, 2, 3), along_x(0, 3, 900, 903), there_and_elsewhere) == pytest.approx(3.0)
-
-
-@pytest.mark.parametrize("seconds", [(), (1,), (1, 1), (2, 1)])
-def test_a_reference_in_which_time_never_advances_is_refused(seconds):
-    with pytest.raises(InputError, match=f"the reference has {len(seconds)} frames"):
-        reference_speed(stamps(*seconds), along_x(*range(len(seconds))))
 
 
 @pytest.mark.parametrize(

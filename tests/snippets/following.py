@@ -17,9 +17,7 @@ from world import copy_linked
 
 import tmapr
 from commandline import command
-from tmapr.config import load_settings
-from tmapr.data.opening import is_there
-from tmapr.experiment import Experiment
+from tmapr.experiment import is_data_there, read_experiment
 
 _SHELL_ONLY = set(";|&<>{}$~")
 _WRITTEN = ("--out", "--sheet")
@@ -81,9 +79,9 @@ class Home:
         path = self.folder / (block.named_file(".toml") or "snippet.toml")
         path.write_text(block.text)
         with chdir(self.folder):
-            data = load_settings(Experiment, path).data
+            data = read_experiment(path).data
             named = {name for names in data.roles.values() for name in names}
-            if all(is_there(data.layout, Path(data.root), name) for name in named):
+            if all(is_data_there(data, name) for name in named):
                 self.run(Line(block.place, f"tmapr check {path.name}"))
 
     def read_frames(self, block: Block) -> None:

@@ -15,6 +15,7 @@ from tmapr.cli.evaluate import evaluate
 from tmapr.cli.export import export
 from tmapr.cli.film import film
 from tmapr.cli.import_ import import_recording
+from tmapr.cli.init import init
 from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
 from tmapr.cli.report import report
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(simulate)
+app.command()(init)
 app.command()(check)
 app.command("import")(import_recording)
 app.command()(train)

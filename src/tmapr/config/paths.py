@@ -45,7 +45,7 @@ def to_folder(path: str, folder: Path) -> str:
     """How a file in the folder names a path; where a link lies between, by the folder's own place."""
     if os.path.isabs(path) and not Path(path).is_relative_to(os.path.abspath(folder)):
         return path
-    whole = os.path.realpath(folder)
+    path, whole = path or ".", os.path.realpath(folder)
     candidates = (os.path.relpath(path, folder), os.path.relpath(path, whole))
     for candidate in candidates:
         if _is_same(os.path.join(folder, candidate), path):

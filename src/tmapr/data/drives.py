@@ -40,9 +40,9 @@ _PARTS: Mapping[Kind, tuple[str, ...]] = {
 
 
 def locate(layout: Layout, root: Path, name: str) -> Path:
-    """The folder or the file of a sequence's drive; of a bag, what its name says, which need not tell the suffix."""
+    """The folder or the file of a sequence's drive; a name need not tell a file's suffix."""
     if layout == "bag":
-        return root / name
+        return _take_only(root / name, list_bags(root / name))
     if layout == "folder":
         return find_recording(root / name)
     return (root / "sync_data" if layout == "ms2" else root) / _without_side(Path(name))
@@ -58,7 +58,10 @@ def find_recording(path: Path) -> Path:
     drive = _without_side(path)
     if drive != path and recognize(drive) in _CAMERAS:
         return drive
-    there = _list_suffixed(path, (*BAGS, *VIDEOS))
+    return _take_only(path, _list_suffixed(path, (*BAGS, *VIDEOS)))
+
+
+def _take_only(path: Path, there: list[Path]) -> Path:
     if len(there) > 1:
         raise InputError(f"{path}: there are {there[0].name} and {there[1].name}; name one with its suffix")
     return there[0] if there else path

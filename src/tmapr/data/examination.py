@@ -1,17 +1,19 @@
 """What a recording holds and what is wrong with its stamps, poses, files and pixels, each with its row."""
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, groupby
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.images import Counts
 from tmapr.artifacts.probe import ImageHeader, probe
+from tmapr.data.dead_lines import Lines
 from tmapr.data.health import Detector, Health
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
@@ -85,35 +87,46 @@ class Examination:
         return int(self.placed.sum())
 
 
-Inspect = Callable[[Counts], Fault | None]
-"""Why an image cannot be used; raises InputError at what stops an encoding."""
+@runtime_checkable
+class Preparation(Protocol):
+    """How an encoder's picture is made of an image; both raise InputError at what stops an encoding."""
+
+    def find_fault(self, counts: Counts) -> Fault | None:
+        """Why there is none, if so."""
+        ...
+
+    def size_after_crop(self, height: int, width: int) -> tuple[int, int]:
+        """Of an image of that size."""
+        ...
 
 
 def examine(
     sequence: Sequence,
     health: Health | None = None,
     *,
-    inspect: Inspect = lambda _: None,
+    preparation: Preparation | None = None,
     top_speed: float | None = None,
     sample: int | None = 200,
     watch: Watch = iter,
 ) -> Examination:
     """Every stamp, pose and both ends of every file; the pixels of `sample` frames, or of all if that is None.
 
-    The sample is of evenly spaced pairs of neighbours: alone, no image can be seen to be frozen. `inspect` is asked of
-    each image that the detector lets pass; `top_speed` is the reference's, by default that of the sequence itself.
+    The sample is of evenly spaced pairs of neighbours: alone, no image can be seen to be frozen. `preparation` is asked
+    of each image that the detector lets pass; `top_speed` is the reference's, by default that of the sequence itself.
     """
-    record = _Record(len(sequence), health or Health(), inspect)
+    record = _Record(len(sequence), health or Health(), preparation)
     chosen = _choose_rows(len(sequence), sample)
     for row, frame in zip(watch(range(len(sequence))), sequence, strict=True):
         try:
-            record.note(row, frame)
+            header = record.note(row, frame)
             counts = frame.image() if chosen[row] else None
         except InputError as error:
             record.miss(row, str(error).removeprefix(f"{frame.file}: "))
             continue
         if counts is not None:
             record.see(row, counts)
+        elif header is not None:
+            record.measure(header)
     return record.conclude(top_speed)
 
 
@@ -130,11 +143,11 @@ def _choose_rows(count: int, sample: int | None) -> Bool[np.ndarray, " {count}"]
 class _Record:
     """A line for every frame of one pass, from which the defects are read at its end."""
 
-    def __init__(self, count: int, health: Health, inspect: Inspect) -> None:
+    def __init__(self, count: int, health: Health, preparation: Preparation | None) -> None:
         self._unreadable: list[Defect] = []
-        self._refusals: list[str] = []
-        self._health, self._detector, self._inspect = health, Detector(health), inspect
-        self._lines = {"column": _Lines(0, health.dead), "row": _Lines(1, health.dead)}
+        self._refusals: dict[str, None] = {}
+        self._health, self._detector, self._preparation = health, Detector(health), preparation
+        self._lines = {"column": Lines(0, health.dead), "row": Lines(1, health.dead)}
         self._files: list[Path | None] = []
         self._indices, self._stamps = np.zeros((2, count), np.int64)
         self._positions, self._extremes = np.full((2, count, 2), np.nan)
@@ -142,18 +155,29 @@ class _Record:
         self._faults: dict[int, Fault | None] = {}
         self._headers: defaultdict[ImageHeader, list[int]] = defaultdict(list)
 
-    def note(self, row: int, frame: Frame) -> None:
-        """Keep what is known without the pixels."""
+    def note(self, row: int, frame: Frame) -> ImageHeader | None:
+        """Keep what is known without the pixels; the size of a file."""
         self._files.append(frame.file)
         self._indices[row], self._stamps[row] = frame.index, frame.stamp
         if frame.position is not None:
             self._positions[row] = frame.position
-        if frame.file is not None:
-            self._headers[probe(frame.file)].append(row)
+        if frame.file is None:
+            return None
+        header = probe(frame.file)
+        self._headers[header].append(row)
+        return header
 
     def miss(self, row: int, why: str) -> None:
         """Keep that there is no image."""
         self._unreadable.append(Defect(row, DefectKind.UNREADABLE, why))
+
+    def measure(self, header: ImageHeader) -> None:
+        """Keep what the size alone says of an image that is not read."""
+        try:
+            if self._preparation:
+                self._preparation.size_after_crop(header.height, header.width)
+        except InputError as error:
+            self._refusals[str(error)] = None
 
     def see(self, row: int, counts: Counts) -> None:
         """Keep what the pixels say."""
@@ -161,10 +185,10 @@ class _Record:
             self._headers[ImageHeader.of(counts)].append(row)
         fault = self._detector.inspect(counts)
         try:
-            # In the perceiver's order: only what the detector lets pass is prepared.
-            fault = fault or self._inspect(counts)
+            if fault is None and self._preparation:  # in the perceiver's order
+                fault = self._preparation.find_fault(counts)
         except InputError as error:
-            self._refusals.append(str(error))
+            self._refusals[str(error)] = None
         self._faults[row] = fault
         self._extremes[row] = counts.min(), counts.max()
         if fault is None or fault is Fault.FROZEN:
@@ -260,27 +284,3 @@ class _Record:
         for name, lines in self._lines.items():
             for row, dead in lines.dead.items():
                 yield Defect(row, DefectKind.DEAD, f"{name} {', '.join(map(str, dead))}: nothing new since this frame")
-
-
-class _Lines:
-    """Columns (axis 0) or rows (axis 1), and for how many images each of them has shown nothing new."""
-
-    def __init__(self, axis: int, enough: int) -> None:
-        self.dead: defaultdict[int, list[int]] = defaultdict(list)  # by the first row at which they were
-        self._axis, self._enough, self._rows = axis, enough, deque[int](maxlen=enough)
-        self._last: Counts = np.zeros((0, 0), np.uint8)
-
-    def look(self, row: int, counts: Counts) -> None:
-        """Count the lines that show what they did in the last image, or a single count as they did there."""
-        flat = counts.max(self._axis) == counts.min(self._axis)
-        if counts.shape != self._last.shape:
-            self._age, self._flat, still = np.zeros(len(flat), int), flat, flat & False
-        else:
-            still = (counts == self._last).all(self._axis)
-        if still.all():
-            return
-        self._rows.append(row)
-        self._age = np.where(still | (flat & self._flat), self._age + 1, 1)
-        for line in np.flatnonzero(self._age == self._enough).tolist():
-            self.dead[self._rows[0]].append(line)
-        self._last, self._flat = counts, flat

@@ -4,7 +4,8 @@ from tmapr.data.coordinates import ENU, LOCAL, UTM, describe
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame
 
-_COLUMNS = {ENU: "lon,lat", UTM: "easting,northing,zone", LOCAL: "x,y"}
+COLUMNS = {ENU: "lon,lat", UTM: "easting,northing,zone", LOCAL: "x,y"}
+"""What a table calls positions of each kind."""
 
 
 def refuse_elsewhere(name: str, frame: CoordinateFrame, placed: bool, mapped: CoordinateFrame) -> None:
@@ -22,7 +23,7 @@ def refuse_kind(where: str, frame: CoordinateFrame, mapped: CoordinateFrame | No
     """Refuse positions of another kind than the map's: nobody knows where they lie on it."""
     if mapped is None or (frame.kind, frame.zone) == (mapped.kind, mapped.zone):
         return
-    found, wanted = (_COLUMNS.get(each.kind, each.kind) for each in (frame, mapped))
+    found, wanted = (COLUMNS.get(each.kind, each.kind) for each in (frame, mapped))
     raise InputError(
         f"{where}: has positions as {_name_kind(frame)}, the map as {_name_kind(mapped)}; give {wanted} here, or map"
         f" with {found}{way_out}"

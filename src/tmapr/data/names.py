@@ -47,7 +47,7 @@ def list_images(folder: Path) -> tuple[list[Path], Int[np.ndarray, " images"] | 
     Stamps come from `times.txt`, a line for each image, or from the names: these are then in order of time.
     """
     beside = list_files(folder)
-    files = [folder / name for name in sorted(beside, key=_natural_key) if name.lower().endswith(_SUFFIXES)]
+    files = [folder / name for name in sorted(beside, key=_natural_key) if names_an_image(name)]
     _refuse_twins(files)
     if TIMES in beside:
         stamps = read_stamps(folder / TIMES)
@@ -59,6 +59,11 @@ def list_images(folder: Path) -> tuple[list[Path], Int[np.ndarray, " images"] | 
         return files, None
     order = np.argsort(found)  # 1.25 comes before 1.5, although 25 comes after 5
     return [files[row] for row in order], found[order]
+
+
+def names_an_image(name: str) -> bool:
+    """Whether a file of that name is taken for an image."""
+    return name.lower().endswith(_SUFFIXES)
 
 
 def names_a_place(file: Path) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tmapr.data.bag import GUESSED, Topics, read_bag
-from tmapr.data.drives import Layout, find_recording, list_bags, locate, recognize
+from tmapr.data.drives import Layout, find_recording, locate, recognize
 from tmapr.data.folder import read_folder
 from tmapr.data.ms2 import read_ms2
 from tmapr.data.sequence import Sequence
@@ -26,7 +26,7 @@ def open_sequence(
     In the layout `folder` a name may be that of any recording that `open_path` recognises.
     """
     if layout == "bag":
-        return read_bag(_find_bag(root / name), name, frame, topics)
+        return read_bag(locate(layout, root, name), name, frame, topics)
     if layout == "ms2":
         return read_ms2(root, name, frame)
     if layout == "sthereo":
@@ -34,18 +34,6 @@ def open_sequence(
     if recognize(find_recording(root / name)) == "folder":
         return read_folder(root, name, frame)
     return open_path(root / name, topics, name, frame)
-
-
-def is_there(layout: Layout, root: Path, name: str) -> bool:
-    """Whether the sequence's files are on this machine, right or wrong."""
-    if layout == "bag":
-        return _find_bag(root / name).exists()
-    return locate(layout, root, name).exists()
-
-
-def is_path_there(path: Path) -> bool:
-    """Whether a recording is on this machine, right or wrong."""
-    return find_recording(path).exists()
 
 
 def open_path(
@@ -68,7 +56,7 @@ def _open_found(found: Path, given: Path, topics: Topics, frame: CoordinateFrame
     if kind == "video":
         return read_video(found, found.stem, frame)
     if kind == "folder":
-        _refuse_absent(found)
+        refuse_absent(found)
         return read_folder(found.parent, found.name, frame)
     drive, side = found.absolute(), given.name if given != found else SIDES[0]
     if kind == "ms2":
@@ -76,11 +64,12 @@ def _open_found(found: Path, given: Path, topics: Topics, frame: CoordinateFrame
     return read_sthereo(drive.parent, f"{drive.name}/{side}", frame)
 
 
-def _refuse_absent(path: Path) -> None:
+def refuse_absent(path: Path) -> None:
+    """Refuse a path at which no recording can be."""
     if not os.path.lexists(path):
         raise InputError(f"{path}: no such folder, bag or video; name where the recording lies")
-    if path.is_file():
-        raise InputError(f"{path}: is a file that cannot be read as a recording; give a folder of images or a bag")
+    if path.is_file() and recognize(path) == "folder":
+        raise InputError(f"{path}: is no recording; give a folder of images, a bag or a video")
 
 
 def _rename(sequence: Sequence, name: str) -> Sequence:
@@ -91,11 +80,3 @@ def _rename(sequence: Sequence, name: str) -> Sequence:
 
 def _pass_renamed(start: Callable[[], Iterator[Frame]], name: str) -> Iterator[Frame]:
     return (replace(frame, sequence=name) for frame in start())
-
-
-def _find_bag(path: Path) -> Path:
-    """The bag of that name: a name need not tell its suffix."""
-    there = list_bags(path)
-    if len(there) > 1:
-        raise InputError(f"{path}: there are {there[0].name} and {there[1].name}; name one with its suffix")
-    return there[0] if there else path

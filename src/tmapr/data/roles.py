@@ -10,8 +10,8 @@ from tmapr.artifacts.names import refuse_names
 from tmapr.config import Settings
 from tmapr.config.tree import shorten
 from tmapr.data.bag import Topics
-from tmapr.data.drives import Drives, Layout, Mark, find_marks, find_path_marks, find_recording
-from tmapr.data.opening import is_path_there, is_there, open_path, open_sequence
+from tmapr.data.drives import Drives, Layout, Mark, find_marks, find_path_marks, find_recording, locate
+from tmapr.data.opening import open_path, open_sequence
 from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.types import CoordinateFrame
@@ -57,6 +57,10 @@ class Data(Settings):
         """The sequences of each role, by the setting that names them."""
         learned = {"train": self.train, "validation": self.validation, "reference": self.references}
         return learned | {"adapt": self.adapt, "stream": self.stream, "test": self.test}
+
+    def choose_topics(self, name: str) -> Topics:
+        """Those of a sequence, if it is a bag."""
+        return self.topics_of.get(name, self.topics)
 
     def trained_on(self, name: str) -> bool:
         """Whether networks were trained on the sequence's drive, by this camera or by another."""
@@ -136,19 +140,23 @@ def _refuse_lists(drives: Mapping[str, tuple[str, ...]], named: Collection[str])
 
 def open_data(data: Data, name: str, frame: CoordinateFrame | None = None) -> Sequence:
     """A sequence of the experiment's data set; positions are placed in the frame, if there is one."""
-    topics = data.topics_of.get(name, data.topics)
     if name in data.sources:
-        return open_path(Path(data.sources[name]), topics, name, frame)
-    return open_sequence(data.layout, Path(data.root), name, frame, topics)
+        return open_path(Path(data.sources[name]), data.choose_topics(name), name, frame)
+    return open_sequence(data.layout, Path(data.root), name, frame, data.choose_topics(name))
+
+
+def locate_data(data: Data, name: str) -> Path:
+    """The folder or the file that holds a sequence, or would."""
+    if name in data.sources:
+        return find_recording(Path(data.sources[name]))
+    return locate(data.layout, Path(data.root), name)
 
 
 def is_data_there(data: Data, name: str) -> bool:
     """Whether a sequence of the experiment's data set is on this machine; a run folder may have come without it."""
-    if name in data.sources:
-        return is_path_there(Path(data.sources[name]))
-    return is_there(data.layout, Path(data.root), name)
+    return locate_data(data, name).exists()
 
 
 def find_home(data: Data, name: str) -> Path:
     """The folder in which a sequence's files are known by their names: moved with it, they stay the same."""
-    return find_recording(Path(data.sources[name])) if name in data.sources else Path(data.root)
+    return locate_data(data, name) if name in data.sources else Path(data.root)

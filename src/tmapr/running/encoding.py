@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
-
-import numpy as np
 
 from tmapr.artifacts.percepts import VERSION, Recording
 from tmapr.artifacts.results import renewing, share_file
@@ -22,10 +20,10 @@ from tmapr.experiment import Data, Experiment, find_home, is_data_there, open_da
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
-from tmapr.running.assembly import Assembly
+from tmapr.running.assembly import Assembly, select_frames
 from tmapr.running.keypoints import KeypointCache, attach_keypoints
 from tmapr.running.renewal import Renewal, compare, renew_all
-from tmapr.types import CoordinateFrame, Fault, Frame, Percept, Watch
+from tmapr.types import CoordinateFrame, Fault, Percept, Watch
 
 _SAVED_EVERY = 2000
 """Frames after which what is encoded so far is kept, so that an interrupted encoding goes on."""
@@ -100,7 +98,12 @@ class Encoding:
     def open(self, name: str) -> Sequence:
         """A sequence as it is now, placed in the map's frame."""
         data = self._experiment.data
-        return open_data(data, name, None if name in data.references[:1] else self._frame)
+        return open_data(data, name, None if name in data.references[:1] else self.frame)
+
+    def is_begun(self, name: str) -> bool:
+        """Whether anything is kept of a sequence."""
+        path = self._folder.percepts(name)
+        return path.exists() or _name_so_far(path).exists()
 
     def plan(self, name: str, sequence: Sequence) -> "Attempt | None":
         """What can be kept of a sequence's percepts; None where it is a whole that has not changed."""
@@ -174,7 +177,7 @@ class Encoding:
         wanted: Iterator[Percept] = iter(())  # where nothing has to be encoded, no perceiver is opened
         if renewal.encoded:
             perceiver = self.perceiver.with_inspection(Detector().inspect)
-            wanted = perceiver.stream(_select(sequence, renewal, perceiver))
+            wanted = perceiver.stream(select_frames(sequence, renewal, perceiver))
         rows = renewal.rows.tolist()
         with self._keeping(sequence.name, assembly, renewal, so_far):
             for place in self._watch(range(len(rows))) if renewal.encoded else range(len(rows)):
@@ -210,7 +213,7 @@ class Encoding:
             raise
 
     @cached_property
-    def _frame(self) -> CoordinateFrame | None:
+    def frame(self) -> CoordinateFrame | None:
         """What the map's positions are relative to, those of its first traverse: all others are placed there too."""
         data = self._experiment.data
         if not data.references:
@@ -239,30 +242,6 @@ class Attempt:
     def is_current(self) -> bool:
         """Whether nothing has to be written."""
         return self.renewal.current and self.renewal.remembered
-
-
-def _select(sequence: Sequence, renewal: Renewal, perceiver: Perceiver) -> Iterator[Frame]:
-    """The frames to encode; the perceiver is shown the image before each of them, as if it had seen the whole stream.
-
-    It compares with one image, so the last that can be read is enough.
-    """
-    behind: list[Frame] = []
-    for row, (frame, readable) in enumerate(zip(sequence, renewal.readable, strict=True)):
-        if renewal.rows[row] < 0:
-            # Frames are asked for ahead of being inspected, so what came before is shown when the image is taken.
-            yield replace(frame, image=partial(_read_after, tuple(behind), frame, perceiver))
-            behind = []
-        else:
-            behind = [frame] if readable else [*behind, frame]
-
-
-def _read_after(behind: tuple[Frame, ...], frame: Frame, perceiver: Perceiver) -> np.ndarray:
-    for earlier in behind:
-        try:
-            perceiver.look(earlier.image())
-        except InputError:
-            continue
-    return frame.image()
 
 
 def is_unchanged_whole(kept: Recording, sequence: Sequence) -> bool:

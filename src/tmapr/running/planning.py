@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,10 +11,11 @@ from tmapr.artifacts.lock import writing
 from tmapr.artifacts.results import read_whole, renewing, share_file
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import changed
-from tmapr.config.load import load_settings
-from tmapr.config.tree import as_tree
+from tmapr.config.load import override_tree
+from tmapr.config.tree import as_tree, from_tree
 from tmapr.data.bag import Topics
 from tmapr.data.drives import find_recording
+from tmapr.data.opening import refuse_absent
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment, dump_experiment, read_experiment
 
@@ -32,22 +34,21 @@ def plan_experiment(references: Sequence[Path], tests: Sequence[Path] = (), name
     names = name_paths(paths)
     mapped, asked = names[: len(references)], names[len(references) :]
     lying = _place_together(dict(zip(names, paths, strict=True)))
-    data = Data(root=lying.root, sources=lying.sources, reference=tuple(mapped), test=tuple(asked))
-    return Experiment(name=name or make_name(mapped[0]), data=data)
+    roles = {"data.reference": tuple(mapped), "data.test": tuple(asked)}
+    # Not by their constructors: what a user can mend is refused in one line.
+    return changed(Experiment(), {"name": name or make_name(mapped[0]), **lying, **roles})
 
 
-def name_paths(paths: Iterable[Path], taken: Iterable[str] = ()) -> list[str]:
+def name_paths(paths: Sequence[Path], taken: Sequence[str] = ()) -> list[str]:
     """A name for each recording: its own without a suffix, with its folder's where two would have the same."""
-    given, names = list(paths), [_find_stem(path) for path in paths]
-    used = [*map(str.casefold, taken), *map(str.casefold, names)]
+    names = [_find_stem(path) for path in paths]
+    wished = Counter(name.casefold() for name in (*names, *taken))
     found = list[str]()
-    for path, name in zip(given, names, strict=True):
-        if used.count(name.casefold()) > 1:
-            name = f"{path.absolute().parent.name}-{name}"
-        unique, number = name, 2
-        while unique.casefold() in {*map(str.casefold, found), *map(str.casefold, taken)}:
-            unique, number = f"{name}-{number}", number + 1
-        found.append(unique)
+    for path, name in zip(paths, names, strict=True):
+        longer = f"{path.absolute().parent.name}-{name}" if wished[name.casefold()] > 1 else name
+        used = {each.casefold() for each in (*found, *taken)}
+        numbered = (longer, *(f"{longer}-{number}" for number in range(2, len(used) + 3)))
+        found.append(next(each for each in numbered if each.casefold() not in used))
     return found
 
 
@@ -77,10 +78,9 @@ def plan_drive(
     names = name_paths(paths, _list_learned(mapped.data))
     folder = RunFolder(run or Path("runs") / make_name(names[0]))
     lying = dict(zip(names, map(str, paths), strict=True))
-    topics = load_settings(Topics, None, [text.strip().removeprefix(_TOPICS) for text in chosen]) if chosen else None
-    data = _ask_about(mapped.data, lying, topics)
+    data = _ask_about(mapped.data, lying, _override(mapped.data.topics, chosen) if chosen else None)
     experiment = changed(mapped, {"name": make_name(folder.path.absolute().name), "data": data})
-    _refuse_others(folder, experiment)
+    _refuse_others(home, folder, experiment)
     return experiment, folder
 
 
@@ -98,7 +98,7 @@ def plan_own_drive(
         mapped,
         {"name": make_name(folder.path.absolute().name), "data.stream": (), "data.test": tuple(names)},
     )
-    _refuse_others(folder, experiment)
+    _refuse_others(home, folder, experiment)
     return experiment, folder
 
 
@@ -113,7 +113,7 @@ def seed_run(home: RunFolder, folder: RunFolder, experiment: Experiment) -> None
     All at once: whoever is killed leaves the folder as it was, or ready to run.
     """
     with writing(folder.path):
-        if _has_map(home, folder):
+        if _has_map(home, folder) and folder.provenance.exists():
             return
         with renewing(folder) as staged:
             read_whole(home, lambda: _share(home, staged, experiment.data))
@@ -139,9 +139,12 @@ def _has_map(home: RunFolder, folder: RunFolder) -> bool:
     return os.path.samefile(home.map, folder.map) or folder.map.stat().st_mtime_ns >= home.map.stat().st_mtime_ns
 
 
-def _refuse_others(folder: RunFolder, experiment: Experiment) -> None:
-    """Results of something else are not written over."""
+def _refuse_others(home: RunFolder, folder: RunFolder, experiment: Experiment) -> None:
+    """Results of something else, or another map, are not written over; this map alone is what a refusal left."""
     if not folder.experiment.exists():
+        return
+    left = not folder.provenance.exists() and folder.map.exists() and os.path.samefile(home.map, folder.map)
+    if left and not os.path.samefile(home.path, folder.path):
         return
     there, wanted = read_experiment(folder.experiment).data, experiment.data
     same = (there.reference, there.adapt, there.scored) == (wanted.reference, wanted.adapt, wanted.scored)
@@ -153,6 +156,12 @@ def _refuse_others(folder: RunFolder, experiment: Experiment) -> None:
 def _list_learned(data: Data) -> list[str]:
     roles = {role: names for role, names in data.roles.items() if role not in ("stream", "test")}
     return [name for names in roles.values() for name in names]
+
+
+def _override(topics: Topics, overrides: Iterable[str]) -> Topics:
+    tree = {"data": {"topics": as_tree(topics)}}
+    override_tree(tree, overrides)
+    return from_tree(Topics, tree["data"]["topics"], "--set data.topics")
 
 
 def _ask_about(data: Data, lying: Mapping[str, str], topics: Topics | None) -> Data:
@@ -178,29 +187,23 @@ def _ask_about(data: Data, lying: Mapping[str, str], topics: Topics | None) -> D
 def _require(path: Path) -> Path:
     """The recording that a path stands for; one that is not there is refused."""
     found = find_recording(path)
-    if not found.exists():
-        raise InputError(f"{path}: no such folder, bag or video; name where the recording lies")
+    refuse_absent(found)
     return path if found != path and found.is_dir() else found  # one camera of a drive keeps its name
 
 
 def _find_stem(path: Path) -> str:
     named = path if path.name not in ("", "..") else path.resolve()
+    if not named.exists():  # one camera of a drive
+        return f"{named.parent.name}-{named.name}"
     return named.stem if named.is_file() else named.name
 
 
-class _Lying:
+def _place_together(paths: Mapping[str, Path]) -> dict[str, object]:
     """Where sequences lie: in one folder by their names, or each by its path."""
-
-    def __init__(self, root: str, sources: Mapping[str, str]) -> None:
-        self.root = root
-        self.sources = sources
-
-
-def _place_together(paths: Mapping[str, Path]) -> _Lying:
     roots = {path.parent for path in paths.values()}
     if len(roots) == 1 and all(_is_found(path, name) for name, path in paths.items()):
-        return _Lying(str(roots.pop()), {})
-    return _Lying(Data().root, {name: str(path) for name, path in paths.items()})
+        return {"data.root": str(roots.pop())}
+    return {"data.sources": {name: str(path) for name, path in paths.items()}}
 
 
 def _is_found(path: Path, name: str) -> bool:

@@ -32,7 +32,10 @@ from tmapr.system import Map, make_map, resume
 from tmapr.types import Percept, Watch
 
 NOTHING_TO_MAP = "data.reference is not set; name the traverse to be mapped"
-NOTHING_TO_LOCALIZE = "data.test is empty, and so is data.stream; name the sequences to localize"
+NOTHING_TO_LOCALIZE = (
+    "data.test is empty, and so is data.stream; name the sequences to localize, or give recordings as in `tmapr run MAP"
+    " --source PATH`"
+)
 
 
 @dataclass(frozen=True, slots=True)
