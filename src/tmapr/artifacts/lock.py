@@ -5,13 +5,16 @@ Whoever has it sweeps what killed holders left.
 
 import fcntl
 import json
+import logging
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tmapr.artifacts.atomic import PARTIAL
+from tmapr.artifacts.logbook import EARLIER, LOG, Taken
 from tmapr.exceptions import InputError
 
 LOCK = ".lock"
@@ -21,27 +24,58 @@ _WRITTEN = (
     *("apr", "apr/*", "baselines/*", "baselines/*/*"),
 )
 """Folders of a run in which files are replaced."""
+_log = logging.getLogger("tmapr")
 
 
 @contextmanager
 def writing(folder: Path, otherwise: str = _ANOTHER, lock: str = LOCK) -> Iterator[None]:
     """Be the only writer of a folder, which is made if need be; while somebody else is, this is refused.
 
-    A folder in which nothing but the lock came to be goes again. `otherwise` is the way out beside waiting.
+    A folder in which nothing but the lock and a log came to be goes again. `otherwise` is the way out beside waiting.
     """
     descriptor = _acquire(folder, folder / lock, otherwise)
+    began, published = time.monotonic(), name_generation(folder)
+    if lock == LOCK:
+        _log.info(Taken(folder))
     try:
         with suppress(OSError):  # who holds it is a courtesy: a full disk does not forbid the work
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
         sweep_partials(folder)
         yield
+        _log.info("%s: written for %.1f s", folder, time.monotonic() - began)
+    except KeyboardInterrupt as stop:
+        if lock == LOCK:
+            stop.add_note(_describe_results(folder, published))
+        raise
     finally:
-        if [entry.name for entry in os.scandir(folder)] == [lock]:
-            (folder / lock).unlink()
-            with suppress(OSError):  # somebody has put something there
-                folder.rmdir()
+        _remove_empty(folder, lock)
         os.close(descriptor)
+
+
+def name_generation(folder: Path) -> str:
+    """The results that are read in a run folder now; empty where there are none."""
+    try:
+        return os.readlink(folder / ".results/current")
+    except OSError:
+        return ""
+
+
+def _describe_results(folder: Path, before: str) -> str:
+    """What an interruption has left."""
+    now = name_generation(folder)
+    if not now:
+        return f"{folder}: has no results yet"
+    return f"{folder}: its results are {'those from before' if now == before else 'new, and whole'}"
+
+
+def _remove_empty(folder: Path, lock: str) -> None:
+    held = [entry.name for entry in os.scandir(folder)]
+    if set(held) <= {lock, LOG, EARLIER}:
+        for name in held:
+            (folder / name).unlink()
+        with suppress(OSError):  # somebody has put something there
+            folder.rmdir()
 
 
 def sweep_partials(folder: Path) -> None:

@@ -12,6 +12,7 @@ A file that somebody put in place of a link counts as it is: the next writer tak
 """
 
 import errno
+import logging
 import os
 import re
 import shutil
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tmapr.artifacts.atomic import PARTIAL, flush_folder
-from tmapr.artifacts.lock import sweep_partials
+from tmapr.artifacts.lock import name_generation, sweep_partials
 from tmapr.artifacts.run import RESULTS, SO_FAR, RunFolder
 from tmapr.exceptions import TmaprError
 
@@ -48,6 +49,7 @@ def renewing(folder: RunFolder) -> Iterator[RunFolder]:
         _share(folder.path, home / _STAGED)
         yield replace(folder, results=home / _STAGED)
         _publish(folder.path, home / _STAGED)
+        logging.getLogger("tmapr").info("%s: results %s published", folder.path, name_published(folder))
     finally:
         _sweep(folder.path)
 
@@ -68,8 +70,7 @@ def read_whole(folder: RunFolder, read: Callable[[], _Read]) -> _Read:
 
 def name_published(folder: RunFolder) -> str:
     """The generation that is read now; no other ever has its name."""
-    current = _find_current(folder.path / _GENERATIONS)
-    return current.name if current else ""
+    return name_generation(folder.path)
 
 
 def _find_current(home: Path) -> Path | None:

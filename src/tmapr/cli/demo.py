@@ -41,7 +41,11 @@ def demo(
                 import_module(package)
     began, spent = time.monotonic(), _measure_cpu()
     folder = RunFolder(out)
-    _run_stages(folder, train, quick, seed)
+    try:
+        _run_stages(folder, train, quick, seed)
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"{out}: steps that are done are kept; the same command goes on")
+        raise
     typer.echo(f"\n{_describe_found(folder)}")
     typer.echo(f"{_measure_cpu() - spent:.0f} CPU seconds, {time.monotonic() - began:.0f} by the clock.")
     named = shlex.quote(str(out))

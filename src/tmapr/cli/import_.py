@@ -72,12 +72,20 @@ def _claim(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
     with writing(out, "name another folder", _MARK):
         if left:
             _remove_images(out, tell)
-        yield
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            stop.add_note(f"{out}: {len(_list_images(out))} images were written; the same command begins anew")
+            raise
         (out / _MARK).unlink()
 
 
+def _list_images(out: Path) -> list[Path]:
+    return [path for path in out.glob("images/*.png") if path.stem.isdecimal()]
+
+
 def _remove_images(out: Path, tell: Callable[[str], None]) -> None:
-    images = [path for path in out.glob("images/*.png") if path.stem.isdecimal()]
+    images = _list_images(out)
     tell(f"{out}: an interrupted import left {len(images)} images; it begins anew")
     for path in (*out.glob("frames.csv"), *out.glob(".frames.csv.*.partial"), *images):
         path.unlink()

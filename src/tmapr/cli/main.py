@@ -1,8 +1,11 @@
 """The command `tmapr`: one thin file per verb, heavy imports only inside the verb that needs them."""
 
 import sys
+import traceback
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tmapr.cli.ablate import ablate
 from tmapr.cli.bench import bench
@@ -16,6 +19,8 @@ from tmapr.cli.export import export
 from tmapr.cli.film import film
 from tmapr.cli.import_ import import_recording
 from tmapr.cli.init import init
+from tmapr.cli.interruption import Interrupted, heeding
+from tmapr.cli.journal import Journal, listening
 from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
 from tmapr.cli.report import report
@@ -24,15 +29,51 @@ from tmapr.cli.show import show
 from tmapr.cli.simulate import simulate
 from tmapr.cli.surroundings import explain, prepare
 from tmapr.cli.train import train
+from tmapr.cli.version import describe_installation
 from tmapr.cli.weights import weights
 from tmapr.exceptions import TmaprError
 
+_VERBOSE = ("-v", "--verbose")
+
+
+class Verbs(TyperGroup):
+    """The command's verbs."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Let an interruption pass, with what was noted on it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise Interrupted(stop) from stop
+
+
 app = typer.Typer(
+    cls=Verbs,
     help="Localize a robot from a thermal camera alone, day and night, in an environment mapped once.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(describe_installation())
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="say which version this is")
+    ] = False,
+    verbose: Annotated[bool, typer.Option(*_VERBOSE, help="say what is being done, and how long it took")] = False,
+) -> None:
+    journal = context.find_object(Journal)
+    if journal is not None:
+        journal.verbose = verbose
+
+
 app.command()(demo)
 app.command()(simulate)
 app.command()(init)
@@ -56,10 +97,27 @@ app.command()(export)
 
 
 def run() -> None:
-    """Exit 0: done; 2: the user can fix it, and one line says how; 1: a bug, with its traceback."""
+    """Exit 0: done; 2: the user can fix it, and one line says how; 130: interrupted; 1: a bug, with its traceback."""
     prepare()
+    with listening() as journal, heeding():
+        try:
+            _run(journal)
+        except SystemExit as ended:
+            journal.end(f"exit code {ended.code or 0}")
+            raise
+        except BaseException:
+            journal.note(traceback.format_exc())
+            journal.end("exit code 1")
+            raise
+
+
+def _run(journal: Journal) -> None:
     try:
-        app()
+        app(_bring_forward(sys.argv[1:]), prog_name="tmapr", obj=journal)
+    except Interrupted as stop:
+        for kept in stop.kept:
+            print(f"tmapr: interrupted: {kept}", file=sys.stderr)
+        sys.exit(stop.code)
     except TmaprError as error:
         sys.exit(_refuse(str(error)))
     except Exception as error:
@@ -67,6 +125,13 @@ def run() -> None:
         if lacking is None:
             raise
         sys.exit(_refuse(lacking))
+
+
+def _bring_forward(words: list[str]) -> list[str]:
+    """Take `-v` from wherever it is, short of what `--` says to leave alone: it may stand behind any verb."""
+    end = words.index("--") if "--" in words else len(words)
+    others = [word for word in words[:end] if word not in _VERBOSE]
+    return [*_VERBOSE[: len(others) < end], *others, *words[end:]]
 
 
 def _refuse(reason: str) -> int:

@@ -1,5 +1,7 @@
 """Options that several verbs share."""
 
+import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,9 +95,22 @@ def make_watch(label: str, quiet: bool) -> "Watch":
 
         console = Console(stderr=True)
         disabled = quiet or not console.is_terminal
-        return track(rows, label, console=console, transient=True, disable=disabled)
+        timed = _time(label, rows)
+        return track(timed, label, total=len(rows), console=console, transient=True, disable=disabled)
 
     return watch
+
+
+def _time(label: str, rows: Sequence[int]) -> Iterator[int]:
+    """The same rows; how many were taken, and how long that took, is told to the log."""
+    began, taken = time.monotonic(), 0
+    try:
+        for row in rows:
+            yield row
+            taken += 1
+    finally:
+        told = logging.getLogger("tmapr")
+        told.info("%s: %d of %d in %.1f s", label, taken, len(rows), time.monotonic() - began)
 
 
 def open_page(path: Path) -> None:

@@ -103,7 +103,7 @@ def _train(
         data = TrainingData(settings, model, folder, device, make_watch("encoding", quiet), trust)
         plan = plan_training(settings, model, data)
     _tell("\n".join([*plan.remarks, _describe_budget(plan, len(done))]), quiet)
-    with _show_progress(plan, len(done), quiet) as progress:
+    with _noting_epochs(checkpoints, plan.settings.epochs), _show_progress(plan, len(done), quiet) as progress:
         for epoch in fit(plan, checkpoints, device, progress.step, worker):
             progress.end_epoch(epoch)
             if worker.leads:
@@ -113,6 +113,18 @@ def _train(
                 )
     if worker.leads:  # to the others the last epoch may not be whole yet
         _tell(_describe_best(checkpoints.history(), checkpoints) + _list_older(folder, model), quiet)
+
+
+@contextmanager
+def _noting_epochs(checkpoints: "Checkpoints", epochs: int) -> Iterator[None]:
+    """Say of an interruption which epoch the next attempt will go on from."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        whole = len(checkpoints.history())
+        kept = f"epoch {whole} of {epochs} is the last whole one" if whole else f"none of {epochs} epochs is whole yet"
+        stop.add_note(f"{checkpoints.folder}: {kept}; the same command goes on")
+        raise
 
 
 def _tell(text: str, quiet: bool) -> None:

@@ -1,5 +1,6 @@
 """The percepts of an experiment's sequences: from their caches, or encoded where they are missing or have changed."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from tmapr.types import CoordinateFrame, Fault, Percept, Watch
 
 _SAVED_EVERY = 2000
 """Frames after which what is encoded so far is kept, so that an interrupted encoding goes on."""
+_log = logging.getLogger("tmapr")
 
 
 class Encoding:
@@ -130,6 +132,7 @@ class Encoding:
         if attempt.renewal.encoded:
             self.perceiver  # noqa: B018 (what cannot be opened is refused before anything is told)
         self._tell_changes(name, attempt, path)
+        _log.info("%s: %d images to encode, %d kept", name, attempt.renewal.encoded, attempt.renewal.kept)
         assembly = Assembly(name, attempt.now, self._experiment, attempt.source)
         self._encode(sequence, attempt.renewal, assembly, so_far)
         assembly.save(so_far)

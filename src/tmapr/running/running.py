@@ -3,6 +3,7 @@
 Each test sequence starts from the state that adapting and streaming left, so their order does not matter.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -192,6 +193,8 @@ class _Scoring:
         save_estimates(folder.estimates(name), folder.trajectory(name), progress.estimates, progress.learned.tolist())
         save_beliefs(folder.beliefs(name), digest, self.environment.digest, progress.estimates)
         self.sequences[name] = made
+        seconds = float(progress.step_seconds.sum())
+        logging.getLogger("tmapr").info("%s: %d frames localized in %.1f s", name, len(progress.estimates), seconds)
 
 
 def _load_matching(encoding: Encoding, sequence: str, environment: Map) -> Recording:

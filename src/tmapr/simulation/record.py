@@ -141,22 +141,25 @@ def write_dataset(out: Path, plan: Plan, traverses: abc.Sequence[Traverse], watc
     """Write traverses in the plan's layout; what the same plan has finished there before is left as it is."""
     _refuse_traverses(traverses)
     manifest = _open_manifest(out, plan)
-    missing = [traverse for traverse in traverses if manifest.lacks(traverse, out)]
-    if not missing:
+    if not (missing := [traverse for traverse in traverses if manifest.lacks(traverse, out)]):
         return
     world, texture = plan.build_world(), plan.make_texture()
-    cameras = 1 if plan.layout == "folder" else len(SIDES)
-    steps = iter(watch(range(cameras * sum(traverse.frames for traverse in missing))))
+    sides = 1 if plan.layout == "folder" else len(SIDES)
+    steps = iter(watch(range(sides * sum(traverse.frames for traverse in missing))))
 
     def film_side(traverse: Traverse, side: Side | None, delay: float) -> Sequence:
         sequence = film(world, traverse, plan.camera, texture, FRAMES[plan.layout], side, delay)
         return _draw_ahead(sequence, steps)
 
     manifest = manifest.begin(missing, out)
-    for traverse in missing:
-        _write_traverse(out, plan.layout, traverse, film_side, _sparseness(world, traverse))
-        manifest = manifest.finish(traverse.name, out)
-    next(steps, None)  # there is none: a progress bar sees its end
+    try:
+        for traverse in missing:
+            _write_traverse(out, plan.layout, traverse, film_side, _sparseness(world, traverse))
+            manifest = manifest.finish(traverse.name, out)
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"{out}: {len(manifest.whole)} traverses are whole and kept; the same command goes on")
+        raise
+    next(steps, None)  # lets the bar end
 
 
 class Manifest(Settings):

@@ -145,10 +145,13 @@ def run_rows(
     with ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn"), _end_with_parent) as pool:
         pending = [pool.submit(job.run) for job in missing]
         try:
-            for number, done in enumerate(as_completed(pending), start=1):
-                tell(f"{number}/{len(missing)} {done.result()}")
-        except BaseException:
+            for number, finished in enumerate(as_completed(pending), start=1):
+                tell(f"{number}/{len(missing)} {finished.result()}")
+        except BaseException as stop:
             pool.shutdown(cancel_futures=True)
+            if isinstance(stop, KeyboardInterrupt):
+                done = sum(job.is_done() for job in distinct.values())
+                stop.add_note(f"{done} of {len(distinct)} runs are done and kept; the same command goes on")
             raise
     return jobs
 
