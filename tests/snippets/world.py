@@ -53,6 +53,7 @@ def make_world(home: Path) -> Path:
     write_flight(hawk / "radiometric", hawk / "timestamps.csv", hawk / "gps/gps.json")
     write_weights(home / "weights/dino_salad.ckpt")
     write_runs(home)
+    write_field(home)
     return home
 
 
@@ -149,6 +150,24 @@ def write_runs(home: Path) -> None:
             shutil.copytree("runs/street", f"runs/{name}", symlinks=True)
         paper = ("--run", "runs/other", "--set", "tracking.method=paper", "--quiet")
         assert command("run", "street.toml", *paper) == 0
+
+
+def write_field(home: Path) -> None:
+    """The same drives with longitude and latitude in place of metres, and a run of them; nothing is encoded again."""
+    for name in ("noon", "night"):
+        copy_linked(home / "data" / name, home / "field" / name)
+        table = home / "field" / name / "frames.csv"
+        _, *lines = table.read_text().splitlines()
+        cells = [line.split(",")[:2] for line in lines]
+        rows = [f"{stamp},{file},{127.36 + row * 2.2e-5:.7f},36.37" for row, (stamp, file) in enumerate(cells)]
+        table.write_text("\n".join(["stamp,file,lon,lat", *rows]) + "\n")
+    shutil.copytree(home / "runs/street/percepts", home / "runs/field/percepts")
+    (home / "field.toml").write_text(
+        'name = "field"\ndata = { root = "field", reference = "noon", test = ["night"] }\n'
+    )
+    with chdir(home):
+        for verb in ("map", "run"):
+            assert command(verb, "field.toml", "--quiet") == 0
 
 
 def write_weights(path: Path) -> None:
