@@ -1,12 +1,12 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays, Header, digest, load_arrays, put, save_arrays, take
@@ -146,7 +146,7 @@ def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...
 def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map:
     """Encode the reference traverses: their frames become M₀, and A₀ learns each of them once, in their order."""
     usable = [
-        list_mapped(reference.sequence, reference.known, [bool(percept.fault) for percept in reference.percepts])
+        list_mapped(reference.sequence, reference.known, np.array([bool(each.fault) for each in reference.percepts]))
         for reference in references
     ]
     _refuse_mixture(references)
@@ -176,9 +176,9 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     return replace(made, digest=digest(_contents(made))).with_keypoints(references)
 
 
-def list_mapped(sequence: str, known: Iterable[bool], faulty: Iterable[bool]) -> list[int]:
+def list_mapped(sequence: str, known: Bool[np.ndarray, " frames"], faulty: Bool[np.ndarray, " frames"]) -> list[int]:
     """The frames of a traverse that become references: those with a position and a usable image."""
-    usable = [row for row, (placed, fault) in enumerate(zip(known, faulty, strict=True)) if placed and not fault]
+    usable: list[int] = np.flatnonzero(known & ~faulty).tolist()
     if not usable:
         raise InputError(f"{sequence}: no frame has both a position and a usable image; nothing to map")
     return usable
