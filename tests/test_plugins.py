@@ -431,9 +431,8 @@ def test_settings_that_name_no_plugin_are_refused_without_looking_for_one(settin
 def test_a_file_that_an_option_names_is_found_from_the_experiments_folder_and_other_texts_stay(tmp_path, monkeypatch):
     (tmp_path / "lab/own").mkdir(parents=True)
     (tmp_path / "lab/own/net.v2").write_bytes(b"weights")
-    text = (
-        '[perception]\nencoder = "plugin:mine.v2"\noptions = { weights = "own/net.v2", kind = "a.b", cells = [1, 2] }\n'
-    )
+    options = '{ weights = "own/net.v2", kind = "a.b", cells = [1, 2] }'
+    text = f'[perception]\nencoder = "plugin:mine.v2"\noptions = {options}\n'
     (tmp_path / "lab/walk.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
     read = read_experiment(Path("lab/walk.toml"))

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from tmapr import Belief, Percept, Reason, Recognition, Verdict
 from tmapr.plugins import Judgement
 from tmapr.retrieval.memory import Memory
-from tmapr.types import Belief, Percept, Reason, Recognition, Verdict
 
 
 class WindowVote:
