@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 import pytest
 
+from bags import GPS, ODOMETRY
 from commandline import command
-from data.bags import GPS, ODOMETRY
 from recorded import write_walk_bag
 from tmapr.config.tree import as_tree
 from tmapr.data.opening import open_path
