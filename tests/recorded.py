@@ -1,7 +1,6 @@
 """The walk along a wall of tests/walked.py in bags, for tests of recordings of several kinds."""
 
-from data.bags import GPS, ODOMETRY, START, TENTH, THERMAL, fix, image, odometry, written
-
+from bags import GPS, ODOMETRY, START, TENTH, THERMAL, fix, image, odometry, written
 from walked import COUNT, view
 
 

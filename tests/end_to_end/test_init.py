@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from data.bags import GPS, ODOMETRY
 
+from bags import GPS, ODOMETRY
 from commandline import command
 from recorded import write_walk_bag
 from tmapr.config.tree import as_tree
