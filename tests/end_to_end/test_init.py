@@ -9,7 +9,6 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from data.bags import GPS, ODOMETRY
 
 from bags import GPS, ODOMETRY
 from commandline import command
