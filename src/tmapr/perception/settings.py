@@ -98,7 +98,12 @@ class Perception(Settings):
                 f'{where}: does not say which perception made it; set perception.encoder = "own" if your program did'
             )
         mine, names = self.origin.files, self.model_dump(mode="json", include={"encoder", "head", "apr"})
-        renamed = {part: names[part] for part, digest in origin.files.items() if mine.get(part) == digest}
+        same = [part for part, digest in origin.files.items() if mine.get(part) == digest]
+        # What is not here is known by its own name: folders may be called otherwise here, or seen from elsewhere.
+        same += [
+            part for part in origin.files if part not in mine and _is_named(origin.settings.get(part), names[part])
+        ]
+        renamed = {part: names[part] for part in same}
         changed = changed_since({**origin.settings, **renamed}, self, "perception", where, "encode again")
         return changed + [
             f"other {part} weights ({_shorten(digest)}, now {_shorten(mine[part])})"
@@ -114,6 +119,10 @@ def _default_descriptor(encoder: object, head: object) -> Descriptor:
     """
     known = isinstance(encoder, str) and (encoder == DEFAULT or encoder.endswith(EXPORTED))
     return _SHIPPED if known and not head else Descriptor()
+
+
+def _is_named(there: object, here: object) -> bool:
+    return isinstance(there, str) and isinstance(here, str) and Path(there).name == Path(here).name
 
 
 def _shorten(digest: str) -> str:
