@@ -193,7 +193,7 @@ def test_several_references_are_checked_each_as_one_and_must_be_placed_alike(hom
     (home / "data/noon/frames.csv").write_text(re.sub(r",(\d+),0\.0$", r",36.\1,127.3", table, flags=re.MULTILINE))
     code, _, err = check("walk.toml")
     assert (code, err.count("\n")) == (2, 1)
-    assert "back: positions are in " in err
+    assert "data/back/frames.csv: has positions as x,y in a frame of their own, the map as longitude" in err
     assert "; convert one of them (and 1 more that stop a run)\n" in err
 
 

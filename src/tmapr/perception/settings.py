@@ -131,6 +131,10 @@ class Perception(Settings):
             )
         mine, names = self.origin.files, self.model_dump(mode="json", include={"encoder", "head", "apr"})
         same = {part for part, digest in origin.files.items() if mine.get(part) == digest}
+        # What is not here is known by its own name: folders may be called otherwise here, or seen from elsewhere.
+        same |= {
+            part for part in origin.files.keys() - mine.keys() if _is_named(origin.settings.get(part), names.get(part))
+        }
         then = {**origin.settings, **{part: names[part] for part in same & names.keys()}}
         moved = {key: value for key, value in self.options.items() if _OPTION + key in same}
         if moved:
@@ -157,6 +161,10 @@ def _name_part(part: str) -> str:
     if part == _PLUGIN:
         return "another plug-in"
     return f"another file as perception.{part}" if part.startswith(_OPTION) else f"other {part} weights"
+
+
+def _is_named(there: object, here: object) -> bool:
+    return isinstance(there, str) and isinstance(here, str) and Path(there).name == Path(here).name
 
 
 def _shorten(digest: str) -> str:
