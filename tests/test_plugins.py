@@ -458,3 +458,12 @@ def test_nothing_is_imported_before_it_is_opened(site):
     assert settings.system.tracking.choose_plugin().source == "other 1.0"
     assert settings.perception.is_whole
     assert module not in sys.modules
+
+
+def test_the_traceback_of_a_plugin_is_in_the_log(site, caplog):
+    module = offer(site, describing("return self.weights"))
+    with caplog.at_level("INFO", logger="tmapr"):
+        refusal(open_perceiver, DESCRIPTOR)
+    (record,) = caplog.records
+    assert f'{module}.py", line 7, in __call__' in record.getMessage()
+    assert record.getMessage().strip().endswith("AttributeError: 'Made' object has no attribute 'weights'")

@@ -4,7 +4,9 @@ There is no list of ours: `importlib.metadata` says what is installed. Nothing o
 names it as `plugin:NAME`; then it is code that the user chose to install, and runs as such.
 """
 
+import logging
 import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ PREFIX = "plugin:"
 ENCODERS, DESCRIPTORS, TRACKING = "tmapr.encoders", "tmapr.descriptors", "tmapr.tracking"
 """The groups of entry points. Each names what makes the part: a class, or a function, that takes the options."""
 
+_log = logging.getLogger("tmapr")
 _NOUNS = {ENCODERS: "an encoder", DESCRIPTORS: "a descriptor", TRACKING: "a tracking method"}
 _NAME = re.compile(rf"{PREFIX}[\w.-]+")
 _LONGEST = 200
@@ -120,12 +123,16 @@ class Offer:
 
     @contextmanager
     def blaming(self, doing: str, but: type[Exception] = TmaprError) -> Iterator[None]:
-        """Around a call of the plug-in's own code: what it raises becomes a line, except for `but`."""
+        """Around a call of the plug-in's own code: what it raises becomes a line, except for `but`.
+
+        The traceback goes to the log, which `-v` shows.
+        """
         try:
             yield
         except (TmaprError, MemoryError, but):
             raise
         except Exception as error:
+            _log.info("%s", traceback.format_exc().rstrip())
             raise self.refuse(f"{doing} raised {type(error).__name__}: {shorten(error)}") from error
 
     def refuse(self, what: str) -> InputError:

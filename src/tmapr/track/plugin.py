@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
+from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Correction, Fusion
 from tmapr.plugins import Judgement, Offer, TrackingMethod, describe
 from tmapr.retrieval.memory import Memory
@@ -117,12 +118,10 @@ class PluginTracker:
         """Continue from where `arrays` were taken; ValueError where the method cannot."""
         track, method = Track.from_arrays(take(arrays, "track.")), self._make_method()
         try:
-            method.restore({name: np.array(array) for name, array in take(arrays, _METHOD).items()})
-        except MemoryError:
-            raise
-        except Exception as error:
-            told = f"{self._offer.title} ({self._offer.source}) takes them not: {type(error).__name__}: {error}"
-            raise ValueError(told) from error
+            with self._offer.blaming("taking up its arrays"):
+                method.restore({name: np.array(array) for name, array in take(arrays, _METHOD).items()})
+        except InputError as error:  # whoever reads the file says which one it is
+            raise ValueError(str(error)) from error
         self._method, self.track = method, track
 
     def _predict(self, stamp: int) -> Belief:
