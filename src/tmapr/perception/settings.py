@@ -100,9 +100,8 @@ class Perception(Settings):
         mine, names = self.origin.files, self.model_dump(mode="json", include={"encoder", "head", "apr"})
         same = [part for part, digest in origin.files.items() if mine.get(part) == digest]
         # What is not here is known by its own name: folders may be called otherwise here, or seen from elsewhere.
-        same += [
-            part for part in origin.files if part not in mine and _is_named(origin.settings.get(part), names[part])
-        ]
+        absent = [part for part in origin.files if part not in mine]
+        same += [part for part in absent if _is_named(origin.settings.get(part), names.get(part))]
         renamed = {part: names[part] for part in same}
         changed = changed_since({**origin.settings, **renamed}, self, "perception", where, "encode again")
         return changed + [
