@@ -11,7 +11,7 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from commandline import command
-from tmapr.config import dump_toml
+from tmapr.config import dump_toml, load_settings
 from tmapr.data.drives import find_marks
 from tmapr.experiment import Data, Experiment, read_experiment
 
@@ -260,7 +260,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 def test_drives_of_any_name_read_back_as_they_were_written(drives, first, tmp_path):
     settings = Experiment(data=Data(train=("noon", "dusk"), drives=drives | {first: ("noon", "dusk")}))
     (tmp_path / "written.toml").write_text(dump_toml(settings), encoding="utf-8")
-    assert read_experiment(tmp_path / "written.toml") == settings
+    assert load_settings(Experiment, tmp_path / "written.toml") == settings
 
 
 def test_a_run_folders_own_experiment_file_is_looked_through_too(tmp_path):
