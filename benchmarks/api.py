@@ -19,6 +19,7 @@ CHAPTERS = {
     "What it is given": ("Frame", "Odometry", "Sequence", "Recording", "CoordinateFrame"),
     "What it answers": ("Estimate", "Status", "Verdict", "Reason", "Candidate", "Belief", "Recognition"),
     "Between the two": ("Percept", "Fault"),
+    "What a package of yours may offer": ("Describe", "TrackingMethod", "Judgement", "Memory"),
     "What is read back": ("EstimateTable", "Errors"),
     "What is refused": ("TmaprError", "InputError", "StateError"),
 }

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from tmapr.exceptions import TmaprError as TmaprError
     from tmapr.localizer import Localizer as Localizer
     from tmapr.places.lessons import Lesson as Lesson
+    from tmapr.plugins import Describe as Describe
+    from tmapr.plugins import Judgement as Judgement
+    from tmapr.plugins import TrackingMethod as TrackingMethod
     from tmapr.program import Run as Run
     from tmapr.program import load as load
     from tmapr.program import make_map as make_map
     from tmapr.program import open_run as open_run
     from tmapr.program import open_sequence as open_sequence
     from tmapr.program import run as run
+    from tmapr.retrieval.memory import Memory as Memory
     from tmapr.types import Belief as Belief
     from tmapr.types import Candidate as Candidate
     from tmapr.types import CoordinateFrame as CoordinateFrame
@@ -51,6 +55,8 @@ _ROOMS = {
     "artifacts.trajectory": ("EstimateTable",),
     "artifacts.documents.runs": ("Errors",),
     "places.lessons": ("Lesson",),
+    "plugins": ("Describe", "TrackingMethod", "Judgement"),
+    "retrieval.memory": ("Memory",),
     "exceptions": ("TmaprError", "InputError", "StateError"),
 }
 """Where a name lives: an import of NumPy, numba and pydantic is worth half a second."""

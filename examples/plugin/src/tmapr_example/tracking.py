@@ -8,9 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tmapr import Belief, Percept, Reason, Recognition, Verdict
-from tmapr.plugins import Judgement
-from tmapr.retrieval.memory import Memory
+from tmapr import Belief, Judgement, Memory, Percept, Reason, Recognition, Verdict
 
 
 class WindowVote:
