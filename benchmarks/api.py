@@ -33,7 +33,6 @@ Types are checked by `mypy --strict`. This page is made from the docstrings:
 python benchmarks/api.py docs/api.md
 ```
 """
-_PLAIN = ("__init__", "__repr__", "__len__", "__iter__", "__getitem__")
 
 
 def describe_all() -> Iterator[str]:
@@ -61,7 +60,8 @@ def describe(name: str) -> Iterator[str]:
     if fields:
         yield "".join(f"- {line}\n" for line in fields)
     for method in node.body:
-        if isinstance(method, ast.FunctionDef) and method.name[0] != "_" and ast.get_docstring(method):
+        offered = isinstance(method, ast.FunctionDef) and (method.name[0] != "_" or method.name == "__call__")
+        if offered and isinstance(method, ast.FunctionDef) and ast.get_docstring(method):
             yield from describe_function(method, "", "####")
 
 

@@ -38,7 +38,7 @@ _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is 
 
 
 class Localizer:
-    """Owns the learned state A_t and the tracker; shares the map.
+    """Says where a camera is, frame by frame: owns the learned state A_t and the tracker, shares the map.
 
     Several threads may use one: each call is whole, and together they give what some order of them gives. A refused
     call changes nothing. `learn` waits for `observe`, not for the network of a `step`.
