@@ -148,6 +148,7 @@ def write_runs(home: Path) -> None:
             assert command(*typed.split(), "--quiet") == 0
         for name in ("demo", "other"):
             shutil.copytree("runs/street", f"runs/{name}", symlinks=True)
+        copy_linked(Path("data/night"), Path("runs/demo/data/night"))  # as `tmapr demo` keeps them
         paper = ("--run", "runs/other", "--set", "tracking.method=paper", "--quiet")
         assert command("run", "street.toml", *paper) == 0
 
