@@ -129,7 +129,7 @@ def test_the_settings_printed_are_the_settings_read(home):
 
 def test_a_run_says_how_many_frames_matched_and_when_the_threshold_is_of_another_descriptor(home):
     printed = tmapr("run", "block.toml", cwd=home).stdout
-    assert re.search(r"night.csv: \d+ of \d+ frames matched the map \[test\]\n", printed)
+    assert re.search(r"night.csv: \d+ of \d+ frames localized; \d+ accepted(, \d+ relocalized)? \[test\]\n", printed)
     gates = ("--set", "tracking.method=paper", "--set", "tracking.gates.min_similarity=0.999")
     strict = tmapr("run", "block.toml", *gates, cwd=home).stdout
     assert re.search(r"their best similarity is 0\.\d\d in the median", strict)

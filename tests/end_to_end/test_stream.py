@@ -42,7 +42,7 @@ def test_run_prints_the_protocol_of_every_sequence(home, streamed, capsys):
     assert command("run", home / "block.toml", "--run", streamed, "--label-delay", "12", *STREAM) == 0
     printed = capsys.readouterr().out
     for name, protocol in NAMED.items():
-        assert re.search(rf"{name}\.csv: \d+ of \d+ frames matched the map \[{re.escape(protocol)}\]", printed)
+        assert re.search(rf"{name}\.csv: \d+ of \d+ frames localized; [^\[]* \[{re.escape(protocol)}\]", printed)
     assert "labels truth+12 (stream); now: tmapr evaluate" in printed
 
 

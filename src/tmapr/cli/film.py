@@ -62,7 +62,7 @@ def film(  # noqa: PLR0913 - an argument for each option
     if not quiet:
         megabytes = path.stat().st_size / 1e6
         wide, tall = made.size
-        typer.echo(f"{path}: {made.seconds:.1f} s, {made.frames} frames of {wide}x{tall}, {megabytes:.1f} MB")
+        typer.echo(f"{path}: {made.seconds:.1f} s, {made.frames} pictures of {wide}x{tall}, {megabytes:.1f} MB")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,13 @@ class Interrupted(BaseException):
         self.kept = tuple(dict.fromkeys(stop.__dict__.get("__notes__", ()))) or (_NOTHING,)
 
 
+def find_interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The interruption that an error is or follows from: one that comes while a class is made is made into another."""
+    if error is None or isinstance(error, KeyboardInterrupt):
+        return error
+    return find_interrupt(error.__cause__ or error.__context__)
+
+
 @contextmanager
 def heeding() -> Iterator[None]:
     """Take SIGTERM for an interruption, unless somebody else has a use for it."""

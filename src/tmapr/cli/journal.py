@@ -28,12 +28,14 @@ _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _WAITING = 500
 """Lines kept until a run folder is written into."""
 _LONGEST = 1 << 16
+_Text = TextIO | io.TextIOBase
+_Bytes = BinaryIO | io.BufferedIOBase
 
 
 class Journal(logging.Handler):
     """Remembers what was said until it is known where to write it."""
 
-    def __init__(self, terminal: TextIO) -> None:
+    def __init__(self, terminal: _Text) -> None:
         super().__init__(logging.INFO)
         self.verbose = False
         """Whether messages are shown while they come."""
@@ -50,7 +52,8 @@ class Journal(logging.Handler):
             self._open(record.msg.folder)
         text = record.getMessage()
         if self.verbose:
-            print(f"{time.monotonic() - self._began:8.2f} s  {text}", file=self._terminal, flush=True)
+            self._terminal.write(f"{time.monotonic() - self._began:8.2f} s  {text}\n")
+            self._terminal.flush()
         self.note(text)
 
     def note(self, text: str) -> None:
@@ -98,7 +101,7 @@ def listening() -> Iterator[Journal]:
 class _Ear(io.BufferedIOBase):
     """Passes bytes on to a stream, and whole lines of them to whoever listens."""
 
-    def __init__(self, stream: BinaryIO, encoding: str, hear: Callable[[str], None]) -> None:
+    def __init__(self, stream: _Bytes, encoding: str, hear: Callable[[str], None]) -> None:
         self._stream, self._encoding, self._hear, self._begun = stream, encoding, hear, b""
 
     def write(self, given: "Buffer") -> int:
@@ -112,19 +115,20 @@ class _Ear(io.BufferedIOBase):
         return written
 
     def flush(self) -> None:
-        self._stream.flush()
+        if not self._stream.closed:  # others may hold on to this one for longer
+            self._stream.flush()
 
     def writable(self) -> bool:
         return True
 
     def isatty(self) -> bool:
-        return self._stream.isatty()
+        return not self._stream.closed and self._stream.isatty()
 
     def fileno(self) -> int:
         return self._stream.fileno()
 
 
-def _overhear(stream: TextIO, hear: Callable[[str], None]) -> TextIO:
+def _overhear(stream: _Text, hear: Callable[[str], None]) -> _Text:
     """The same stream with an ear; one of a kind that cannot have one as it is."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream

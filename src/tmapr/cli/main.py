@@ -19,7 +19,7 @@ from tmapr.cli.export import export
 from tmapr.cli.film import film
 from tmapr.cli.import_ import import_recording
 from tmapr.cli.init import init
-from tmapr.cli.interruption import Interrupted, heeding
+from tmapr.cli.interruption import Interrupted, find_interrupt, heeding
 from tmapr.cli.journal import Journal, listening
 from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
@@ -43,8 +43,11 @@ class Verbs(TyperGroup):
         """Let an interruption pass, with what was noted on it."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as stop:
-            raise Interrupted(stop) from stop
+        except (KeyboardInterrupt, Exception) as error:
+            stop = find_interrupt(error)
+            if stop is None:
+                raise
+            raise Interrupted(stop) from error
 
 
 app = typer.Typer(
@@ -55,23 +58,21 @@ app = typer.Typer(
 )
 
 
-def _show_version(asked: bool) -> None:
+def _show_version(asked: bool) -> bool:
     if asked:
         typer.echo(describe_installation())
         raise typer.Exit
+    return asked
 
 
 @app.callback()
 def _root(
-    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="say which version this is")
     ] = False,
-    verbose: Annotated[bool, typer.Option(*_VERBOSE, help="say what is being done, and how long it took")] = False,
+    _verbose: Annotated[bool, typer.Option(*_VERBOSE, help="say what is being done, and how long it took")] = False,
 ) -> None:
-    journal = context.find_object(Journal)
-    if journal is not None:
-        journal.verbose = verbose
+    """Options of the command itself; `--verbose` may stand behind a verb, too, and is seen to by `run`."""
 
 
 app.command()(demo)
@@ -113,7 +114,9 @@ def run() -> None:
 
 def _run(journal: Journal) -> None:
     try:
-        app(_bring_forward(sys.argv[1:]), prog_name="tmapr", obj=journal)
+        words = _leave_out_verbose(sys.argv[1:])
+        journal.verbose = len(words) < len(sys.argv) - 1
+        app(words, prog_name="tmapr")
     except Interrupted as stop:
         for kept in stop.kept:
             print(f"tmapr: interrupted: {kept}", file=sys.stderr)
@@ -127,11 +130,10 @@ def _run(journal: Journal) -> None:
         sys.exit(_refuse(lacking))
 
 
-def _bring_forward(words: list[str]) -> list[str]:
-    """Take `-v` from wherever it is, short of what `--` says to leave alone: it may stand behind any verb."""
+def _leave_out_verbose(words: list[str]) -> list[str]:
+    """What is left when `-v` is taken from wherever it is, short of what `--` says to leave alone."""
     end = words.index("--") if "--" in words else len(words)
-    others = [word for word in words[:end] if word not in _VERBOSE]
-    return [*_VERBOSE[: len(others) < end], *others, *words[end:]]
+    return [*(word for word in words[:end] if word not in _VERBOSE), *words[end:]]
 
 
 def _refuse(reason: str) -> int:

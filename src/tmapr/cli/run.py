@@ -1,5 +1,6 @@
 """`tmapr run`: adapt with labels, stream, then localize the test sequences."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -101,11 +102,14 @@ def _summary(path: Path, threshold: float) -> str:
     import numpy as np
 
     from tmapr.artifacts.trajectory import load_estimates
-    from tmapr.types import Reason
+    from tmapr.types import Reason, Status
 
     estimates = load_estimates(path)
-    accepted = sum(reason in (Reason.ACCEPTED, Reason.RELOCALIZED) for reason in estimates.reasons)
-    line = f"{path}: {accepted} of {len(estimates.reasons)} frames matched the map"
+    counts = Counter(estimates.reasons)
+    # By the names of `evaluate`, which counts the same.
+    localized = sum(status is Status.LOCALIZED for status in estimates.statuses)
+    judged = ", ".join(f"{counts[each]} {each}" for each in (Reason.ACCEPTED, Reason.RELOCALIZED) if counts[each])
+    line = f"{path}: {localized} of {len(estimates.reasons)} frames localized; {judged or 'no match accepted'}"
     different = sum(reason is Reason.LOOKS_DIFFERENT for reason in estimates.reasons)
     if different <= _MOST * len(estimates.reasons):
         return line

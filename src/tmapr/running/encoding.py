@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -209,9 +209,11 @@ class Encoding:
         try:
             yield
         except KeyboardInterrupt as stop:
-            if len(assembly) > renewal.kept:  # else what it began with is worth more
-                assembly.save(so_far)
-            kept = max(len(assembly), renewal.kept)
+            kept = renewal.kept
+            if len(assembly) > kept:  # else what it began with is worth more
+                with suppress(InputError, OSError):  # a disk that is full
+                    assembly.save(so_far)
+                    kept = len(assembly)
             stop.add_note(f"{kept} of {len(renewal.rows)} images of {name} are kept; the same command goes on")
             raise
 

@@ -61,7 +61,7 @@ def test_unasked_the_first_test_is_filmed_whole_into_the_report(folder, run, cap
     assert frames[0].shape == (180, 320, 3)
     assert len(frames) / rate == pytest.approx(seconds[-1], rel=0.05)
     said = capfd.readouterr()
-    told = f"{len(frames) / rate:.1f} s, {len(frames)} frames of 320x180, {path.stat().st_size / 1e6:.1f} MB"
+    told = f"{len(frames) / rate:.1f} s, {len(frames)} pictures of 320x180, {path.stat().st_size / 1e6:.1f} MB"
     assert said.out == f"{path}: {told}\n"
     assert said.err == ""
     assert files_in(folder / "report") == ["night.webm"]

@@ -116,7 +116,7 @@ def test_random_weights_are_told(weights, told):
     [
         "onnxruntime on A processor",
         "224 × 252",
-        "200 frames after 20 warm-ups, 199 of them matched",
+        "200 frames after 20 warm-ups, 199 of them with an accepted match",
         "images: made up",
         "1000 references, 133 places, descriptor 1984, classifier input 2048, unscented",
         "threads: 1 of BLAS, encoder as ONNX Runtime chooses",

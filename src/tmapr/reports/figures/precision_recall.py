@@ -40,7 +40,7 @@ def draw_precision_recall(name: str, curves: Mapping[str, Curve], chosen: float 
     heights = [_BOTTOM + _NAMES_BELOW + _APART * number for number in range(len(named))]
     # The first is drawn last, over the others: it is the one that the figure is about.
     both = list(zip(named, routes, strict=True))[::-1]
-    titles = ("recall: places found, of all that can be", "precision: right, of all accepted")
+    titles = ("recall: places found, of all that can be", "precision: right, of all over the threshold")
     parts = [axes(x, y, titles), *(line(keep_bends(route), each.role) for each, route in both)]
     for each, route in both:
         parts += [dots(route[each.point], "under"), dots(route[each.point], f"point {each.role}")]

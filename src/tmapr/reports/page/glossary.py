@@ -35,17 +35,19 @@ TERMS = {
         f"Steps farther than {JUMP_TOLERANCE:g} m and {SPEED_TOLERANCE:g} times the mapped drive's top speed:"
         " a camera cannot move so.",
     ),
-    "precision": Term("right, of those accepted", f"Precision: the share of accepted matches {_RIGHT}."),
+    "precision": Term("right, of those similar", f"Precision: the share of matches over the threshold {_RIGHT}."),
     "recall": Term(
         "found, of those findable",
-        "Recall: of the frames that show a mapped place, the share with a right accepted match.",
+        "Recall: of the frames that show a mapped place, the share with a right match over the threshold.",
     ),
     "f1": Term("both in one", "F1, the harmonic mean of the two shares before: high only where both are."),
     "decision_recall": Term(
-        "accepted, of those right",
-        "Decision recall: of the frames whose best match is right, the share that was accepted.",
+        "similar, of those right",
+        "Decision recall: of the frames whose best match is right, the share that reaches the threshold.",
     ),
-    "accepted": Term("accepted", "How many best matches are similar enough to reach the threshold."),
+    "accepted": Term(
+        "similar", "How many best matches reach the threshold of similarity; the filter then accepts or refuses them."
+    ),
     "search": Term("search", "This system's own search, or the most similar image of the whole map (global)."),
     "recall_at_1": Term("right at first", "R@1: frames whose first reference is right, of all that can have one."),
     "recall_at_5": Term("right among 5", "R@5: a right reference is among the first five."),

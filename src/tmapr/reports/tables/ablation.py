@@ -32,7 +32,7 @@ _LOOPS = (
     TableColumn("recall", "recall", 4),
     TableColumn("decision_recall", "d-recall", 4),
     TableColumn("f1", "F1", 4),
-    TableColumn("accepted", "accepted", 1),
+    TableColumn("accepted", "similar", 1),
     *(TableColumn(f"recall_at_{count}", f"R@{count}", 4) for count in RECALLS_AT),
     _METRES,
     TableColumn("difference", "F1 less ACIL", 4),

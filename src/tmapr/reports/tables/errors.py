@@ -35,7 +35,7 @@ _SCORES = (
     TableColumn("recall", "recall", 3),
     TableColumn("f1", "F1", 3),
     TableColumn("decision_recall", "d-recall", 3),
-    TableColumn("accepted", "accepted", 0),
+    TableColumn("accepted", "similar", 0),
 )
 _SCORE_KEYS = [column.key for column in _SCORES]
 _NEES = TableColumn("nees", "NEES", 2)
@@ -100,9 +100,9 @@ def tabulate_honesty(tests: Tests) -> Table:
         _SEQUENCE,
         _NEES,
         _COVERAGE,
-        TableColumn("localized_coverage95", "localized", 3),
+        TableColumn("localized_coverage95", "loc. 95 %", 3),
         TableColumn("nis", "NIS", 2),
-        TableColumn("nis_inside95", "in 95 %", 3),
+        TableColumn("nis_inside95", "NIS 95 %", 3),
         TableColumn("heading_median_deg", "yaw °", 1),
         TableColumn("heading_p95_deg", "p95 °", 1),
         _STEP,
@@ -144,8 +144,8 @@ def describe_detour(name: str, away: Detours | None) -> str | None:
         return None
     left, back = ("never" if each is None else f"after {each:.1f} m" for each in (away.left_after, away.back_after))
     return (
-        f"{name}: {away.metres:.0f} m off the map, {away.false_accepts} of {away.frames} frames there were"
-        f" matched; no longer localized {left} off it, localized and right again {back} on it"
+        f"{name}: {away.metres:.0f} m off the map, {away.false_accepts} of {away.frames} frames there had"
+        f" an accepted match; no longer localized {left} off it, localized and right again {back} on it"
     )
 
 
@@ -154,7 +154,8 @@ def describe_decisions(name: str, made: Decisions | None) -> str | None:
     if made is None or made.localized is None or made.tolerance is None:
         return None
     found = "never right" if made.recovered_after is None else f"first right after {made.recovered_after:.1f} m"
-    wrong = f"{made.wrong} of {made.frames} frames, {made.wrong_metres:.0f} m in a row," if made.wrong else "no frame"
+    known = f"{made.wrong} of {made.frames} frames with a true position, {made.wrong_metres:.0f} m in a row,"
+    wrong = known if made.wrong else "no frame"
     return (
         f"{name}: localized on {_SHARE.format(100 * made.localized)} % of frames on the map, {found};"
         f" {wrong} localized and more than {made.tolerance:.0f} m off"

@@ -72,8 +72,8 @@ def _describe_result(label: str, result: Latency) -> list[str]:
     heads = "descriptor and pose" if result.pose_head else "descriptor, no pose"
     notes = [
         f"{label}: {result.runtime} on {result.accelerator or result.processor}; batch 1, {height} × {width};"
-        f" {result.frames} frames after {result.warmups} warm-ups, {result.accepted} of them matched; images:"
-        f" {result.images}; gives {heads}",
+        f" {result.frames} frames after {result.warmups} warm-ups, {result.accepted} of them with an accepted"
+        f" match; images: {result.images}; gives {heads}",
         f"{label}: {result.references} references, {result.places} places, descriptor {result.descriptor},"
         f" classifier input {result.lift}, {', '.join(result.extensions) or 'no extension'}",
         f"{label}: {result.processor}, {result.cores} cores; threads: {result.threads} of BLAS, encoder"
