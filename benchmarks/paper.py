@@ -209,7 +209,7 @@ def plan(given: argparse.Namespace) -> tuple[list[PaperRun], list[str], list[str
 def plan_run(one: PublicSet, root: Path, given: argparse.Namespace) -> PaperRun:
     file = EXPERIMENTS / one.experiment
     settings = read_experiment(file, given.sets)
-    named = find_weights(settings).items() if given.weights else ()
+    named = find_weights(settings).items()
     moved = [f"perception.{key}={json.dumps(str(given.weights / path.name))}" for key, path in named]
     overrides = (f"data.root={json.dumps(str(root.resolve()))}", *moved, *given.sets)
     return PaperRun(one, file, RunFolder(given.runs / settings.name), overrides)
@@ -246,7 +246,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", metavar="DATA", nargs="?", default="")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders and tables go")
-    parser.add_argument("--weights", type=Path, help="folder of AnyThermal's files; none: as the experiments say")
+    parser.add_argument("--weights", type=Path, default=Path("weights"), help="folder of AnyThermal's files")
     parser.add_argument("--device", default="auto", help="auto | cpu | cuda")
     parser.add_argument("--set", dest="sets", action="append", default=[], metavar="PATH=VALUE", help="for every stage")
     parser.add_argument("--workers", type=int, help="of `tmapr ablate`")
