@@ -249,11 +249,10 @@ class Localizer:
             self.tracker.expect_head(metres)
 
     def save(self, directory: str | Path) -> None:
-        """Write state.npz beside its map, or map, settings and state to a folder that has no map yet.
-
-        A kill at any moment leaves the old or the new one.
-        """
+        """Write the state beside its map, or both and the settings to a folder without; a kill leaves old or new."""
         folder = read_folder(directory)
+        if folder.is_file():
+            raise InputError(f"{folder}: is a file; name a folder")
         if (folder / "map.npz").exists():
             self._save_state(folder)
         elif self._stages.found:
