@@ -103,6 +103,21 @@ def test_images_alone_get_a_table_to_fill_in(plain, capsys):
     assert command("map", "plain.toml", "--quiet") == 0
 
 
+def test_a_video_gets_its_table_beside_it(home, capsys):
+    film = cv2.VideoWriter("clip.avi", cv2.VideoWriter_fourcc(*"MJPG"), 10, (80, 64), isColor=False)
+    for row in range(5):
+        film.write((view(row) >> 5).clip(0, 255).astype(np.uint8))
+    film.release()
+    assert command("init", "clip.avi", "data/night") == 0
+    assert capsys.readouterr().err.startswith(
+        "clip.csv: fill in x,y in metres, or lon,lat in degrees under these names"
+    )
+    table = Path("clip.csv").read_text().splitlines()
+    assert (table[0], len(table)) == ("stamp,x,y", 6)
+    Path("clip.csv").write_text("\n".join([table[0], *(f"{line[:-1]}{row},5" for row, line in enumerate(table[1:]))]))
+    assert command("map", "clip.toml", "--quiet") == 0
+
+
 def test_stamps_in_names_are_kept(home, capsys):
     for row in range(3):
         path = home / f"named/{10**18 + row * 10**8}.png"
