@@ -13,6 +13,7 @@ from tmapr.artifacts.percepts import VERSION, Recording
 from tmapr.artifacts.results import renewing, share_file
 from tmapr.artifacts.run import SO_FAR, RunFolder
 from tmapr.artifacts.sources import Trust
+from tmapr.data.drives import locate
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
@@ -277,7 +278,7 @@ def _name_so_far(path: Path) -> Path:
 def refuse_absent(data: Data, name: str) -> None:
     """Say where a sequence was looked for that is not there."""
     if not is_data_there(data, name):
-        looked = Path(data.root).absolute() / name
+        looked = locate(data.layout, Path(data.root), name).absolute()
         raise InputError(
             f"{name}: there is no {looked}; data.root = {data.root!r} must name the folder that holds the sequence"
         )
