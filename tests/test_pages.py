@@ -80,7 +80,9 @@ def test_a_section_has_the_choices_that_help_prints(verb):
 
 
 def test_no_page_of_commands_names_an_option_that_does_not_exist():
-    known = {"--help"}.union(*map(long_options, VERBS.values()))
+    # Typer adds those of completion when it is run.
+    shell = {"--install-completion", "--show-completion"}
+    known = {"--help"}.union(shell, long_options(get_command(app)), *map(long_options, VERBS.values()))
     assert set(LONG_OPTION.findall(COMMANDS)) <= known
 
 

@@ -56,6 +56,8 @@ def list_recipe(words: list[str], home: Path) -> list[str]:
 def find_verb(words: list[str]):
     """The command that the first words name, and the other words."""
     found = get_command(app)
+    if words and words[0].startswith("-"):  # of the command itself
+        return found, words
     while (inner := getattr(found, "commands", None)) and words:
         assert words[0] in inner, f"tmapr has no {words[0]!r}"
         found, words = inner[words[0]], words[1:]

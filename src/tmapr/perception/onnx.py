@@ -1,5 +1,6 @@
 """Perceivers as ONNX files, run by ONNX Runtime: no torch. The wheel ships the default one."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
 
 def open_session(path: Path, device: str = "auto") -> Any:
     """Whatever ONNX Runtime can run."""
+    # Before it is loaded: it would report to its maker, and complain where there is no home to keep an identifier in.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
     require_file(path, WEIGHTS_BYTES)

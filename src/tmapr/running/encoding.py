@@ -13,6 +13,7 @@ from tmapr.artifacts.percepts import VERSION, Recording
 from tmapr.artifacts.results import renewing, share_file
 from tmapr.artifacts.run import SO_FAR, RunFolder
 from tmapr.artifacts.sources import Trust
+from tmapr.data.drives import locate
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
@@ -100,6 +101,7 @@ class Encoding:
     def open(self, name: str) -> Sequence:
         """A sequence as it is now, placed in the map's frame."""
         data = self._experiment.data
+        refuse_absent(data, name)
         return open_data(data, name, None if name in data.references[:1] else self.frame)
 
     def is_begun(self, name: str) -> bool:
@@ -227,6 +229,7 @@ class Encoding:
         path = self._folder.percepts(first)
         if path.exists() and (self._experiment.perception.encoder == OWN or not is_data_there(data, first)):
             return Recording.load(path).frame
+        refuse_absent(data, first)
         return open_data(data, first).frame
 
     @cached_property
@@ -270,6 +273,15 @@ def describe_faults(faults: Iterable[Fault]) -> str:
 
 def _name_so_far(path: Path) -> Path:
     return path.with_name(f".{path.name}{SO_FAR}")
+
+
+def refuse_absent(data: Data, name: str) -> None:
+    """Say where a sequence was looked for that is not there."""
+    if not is_data_there(data, name):
+        looked = locate(data.layout, Path(data.root), name).absolute()
+        raise InputError(
+            f"{name}: there is no {looked}; data.root = {data.root!r} must name the folder that holds the sequence"
+        )
 
 
 def describe_absence(data: Data, name: str, path: Path) -> str:
