@@ -194,7 +194,7 @@ class _Scoring:
         save_beliefs(folder.beliefs(name), digest, self.environment.digest, progress.estimates)
         self.sequences[name] = made
         seconds = float(progress.step_seconds.sum())
-        logging.getLogger("tmapr").info("%s: %d frames localized in %.1f s", name, len(progress.estimates), seconds)
+        logging.getLogger("tmapr").info("%s: %d frames answered in %.1f s", name, len(progress.estimates), seconds)
 
 
 def _load_matching(encoding: Encoding, sequence: str, environment: Map) -> Recording:
