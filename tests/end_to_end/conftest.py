@@ -1,5 +1,7 @@
 """What whole ways share: the package as it is installed, one browser, one run and its page."""
 
+import fcntl
+import os
 import re
 import shutil
 import subprocess
@@ -43,28 +45,49 @@ BAGS = ("rosbags", "apsw", "backports.zstd", "lz4", "ruamel.yaml")
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory):
-    """The package as it is published, made of a copy of the source tree."""
-    source = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
-        shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    out = tmp_path_factory.mktemp("wheel")
-    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", out, source], check=True)
-    (made,) = out.glob("*.whl")
+def published(tmp_path_factory):
+    """The wheel and an environment that has it, made once for all processes of the tests: first use compiles it."""
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "published"
+    home.mkdir(exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "whole").exists():
+            install(build_wheel(home), home / "environment")
+            (home / "whole").touch()
+    return home
+
+
+@pytest.fixture(scope="session")
+def wheel(published):
+    """The package as it is published."""
+    (made,) = published.glob("*.whl")
     return made
 
 
 @pytest.fixture(scope="session")
-def installed(wheel, tmp_path_factory):
+def installed(published):
     """An environment that has the wheel, and linked from this one what `make demo` pins and bags need, and no more."""
-    home = tmp_path_factory.mktemp("environment")
+    return published / "environment"
+
+
+def build_wheel(home):
+    """Of a copy of the source tree."""
+    source = home / "source"
+    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+        shutil.copy(ROOT / name, source)
+    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", home, source], check=True)
+    (made,) = home.glob("*.whl")
+    return made
+
+
+def install(wheel, home):
     venv.create(home, symlinks=True)
     subprocess.run([*PIP[:3], "--python", home / "bin/python", *PIP[3:], "install", "--no-deps", wheel], check=True)
     (packages,) = home.glob("lib/python*/site-packages")
     for name in (*PINS, *BAGS):
         link_package(name, packages)
-    return home
 
 
 def link_package(name, packages):
