@@ -3,10 +3,10 @@
 # CPU by default, on x86-64 and arm64 alike. On a machine with an NVIDIA GPU and its container toolkit (x86-64):
 #   docker build -t tmapr --build-arg BASE=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04 --build-arg RUNTIME=onnxruntime-gpu .
 #   docker run --rm --gpus all -v "$PWD:/work" tmapr run street.toml --device cuda
-# Training needs torch: --build-arg EXTRAS=bags,geo,train. The base needs Python 3.11 or newer in its package archive.
+# Training needs torch: --build-arg EXTRAS=bags,tables,train. The base needs Python 3.11 or newer in its package archive.
 ARG BASE=debian:bookworm-slim
 FROM ${BASE}
-ARG EXTRAS=bags,geo
+ARG EXTRAS=bags,tables
 ARG RUNTIME=onnxruntime
 
 RUN apt-get update \

@@ -22,8 +22,7 @@ from ablation_tables import show_loops, show_systems
 from proving import ALIASED, CHOOSING, FRAMES, HOME, NIGHTS, REPORTING, TRAINING, Ground, plan_world, train_pose_head
 from tmapr.artifacts.documents.studies import Ablation
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import load_settings
-from tmapr.experiment import Data, Experiment
+from tmapr.experiment import Data, Experiment, read_experiment
 from tmapr.running.encoding import Encoding
 from tmapr.simulation.record import write_dataset
 from tmapr.simulation.traverse import Traverse
@@ -32,7 +31,7 @@ from tmapr.studies.ablation_summary import summarize_ablation
 from tmapr.system import System
 
 METHODS = {
-    "paper": load_settings(Experiment, HOME / "experiments/paper/ms2-campus.toml").system,
+    "paper": read_experiment(HOME / "experiments/paper/ms2-campus.toml").system,
     "ours": System(),
 }
 ENCODED = ("day", "other", "dim", "night")

@@ -24,11 +24,10 @@ from jaxtyping import Bool, Float
 from proving import HOME, REPORTING, Ground, plan_world
 from proving_rows import METHOD, ROWS, Row, load_rows
 from tmapr.artifacts.atomic import write_text
-from tmapr.config.dump import dump_toml
 from tmapr.evaluation.decisions import OFF, Mapped
 from tmapr.evaluation.loops import opportunities
 from tmapr.evaluation.off_map import list_stretches, measure_way
-from tmapr.experiment import Data, Experiment
+from tmapr.experiment import Data, Experiment, dump_experiment
 from tmapr.reports.reported import ReportedRun, ReportedSequence
 from tmapr.simulation.record import write_dataset
 from tmapr.types import Status
@@ -88,7 +87,7 @@ def make_run(shot: Shot) -> ReportedRun:
         write_dataset(root, plan_world(ground), [drive for drive in ground.traverses if drive.name in needed])
         data = Data(root=str(root), reference="day", adapt=("other",), test=(shot.drive,))
         file = folder.with_suffix(".toml")
-        write_text(file, dump_toml(Experiment(name=folder.name, data=data)))
+        write_text(file, dump_experiment(Experiment(name=folder.name, data=data), file.parent))
         for verb in ("map", "run"):
             call("tmapr", verb, file, "--run", folder, "--quiet")
     return ReportedRun.load(folder)

@@ -25,8 +25,7 @@ import typer
 import tmapr
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import load_settings
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 from tmapr.latency.bench import find_processor
 from tmapr.perception.keypoints import SHIPPED as KEYPOINTS
 from tmapr.perception.keypoints import choose_size
@@ -108,8 +107,8 @@ def list_stages(folder: RunFolder) -> Iterator[Stage]:
     """The parts of a frame's way: the networks, all that comes after perception, and learning a frame."""
     for name, path in (("encoder and descriptor", PERCEIVER), ("keypoints", KEYPOINTS)):
         yield Stage(name, *count_network(path), time_thread(open_network(path)))
-    localizer = tmapr.load(folder.path).begin_drive()
-    night = Recording.load(folder.percepts(load_settings(Experiment, folder.experiment).data.test[0]))
+    localizer = tmapr.load(folder.path).new_drive()
+    night = Recording.load(folder.percepts(read_experiment(folder.experiment).data.test[0]))
     seen = [percept for percept in night.percepts if not percept.fault]
     ridge, memory = localizer.classifier.ridge, localizer.memory
     d, classes = ridge.weights.shape

@@ -78,7 +78,7 @@ def run_world(ground: Ground, home: Path) -> LearningRow:
         localizer = make_localizer(environment, mode)
         firsts[mode], lessons = drive(localizer, environment, night)
         recalls[mode] = rank(localizer, second, asked)
-        seconds[mode], _ = drive(localizer.begin_drive(), environment, second)
+        seconds[mode], _ = drive(localizer.fork(), environment, second)
     half = make_localizer(environment, "fused")
     localize(half, night, range(len(night) // 2))
     recalls["half"] = rank(half, second, asked)
@@ -130,7 +130,7 @@ def rank(localizer: Localizer, recording: Recording, asked: np.ndarray) -> float
     """R@1 of a drive with a state as it is; nothing is learned."""
 
     def begin() -> Rank:
-        driving = localizer.begin_drive()
+        driving = localizer.fork()
 
         def find(percept: Percept) -> np.ndarray:
             candidates = driving.recognise(percept, RANKS[-1]).candidates

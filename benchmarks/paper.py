@@ -21,9 +21,9 @@ from pathlib import Path
 from paper_tables import describe_tables
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import changed, load_settings, settings_digest
+from tmapr.config import changed
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, Experiment
+from tmapr.experiment import Data, Experiment, experiment_digest, read_experiment
 from tmapr.perception.settings import DEFAULT
 from tmapr.reports.tables.ablation_runs import load_ablations
 from tmapr.running.finished import FinishedRun
@@ -95,7 +95,7 @@ class PaperRun:
 
     def load(self) -> Experiment:
         """The experiment with the pose head, once that is trained."""
-        return load_settings(Experiment, self.file, self.overrides).with_head(self.folder)
+        return read_experiment(self.file, self.overrides).with_head(self.folder)
 
     @property
     def latency(self) -> Path:
@@ -116,7 +116,7 @@ def is_trained(run: PaperRun) -> bool:
 def is_mapped(run: PaperRun) -> bool:
     """With these settings and weights; whether images changed since, `run` sees."""
     experiment, where = run.load(), run.folder.map
-    made = load_settings(Experiment, run.folder.experiment)
+    made = read_experiment(run.folder.experiment)
     environment = Map.load(where, experiment.system, experiment.data.references)
     experiment.perception.refuse_others(str(where), environment.origin)
     # A head is known by its content, which was looked at, and not by its path.
@@ -135,7 +135,7 @@ def is_evaluated(run: PaperRun) -> bool:
 
 
 def is_ablated(run: PaperRun) -> bool:
-    return load_ablations([run.folder.path])[0].ablation.settings_sha256 == settings_digest(run.load())
+    return load_ablations([run.folder.path])[0].ablation.settings_sha256 == experiment_digest(run.load())
 
 
 def is_timed(run: PaperRun) -> bool:
@@ -208,8 +208,8 @@ def plan(given: argparse.Namespace) -> tuple[list[PaperRun], list[str], list[str
 
 def plan_run(one: PublicSet, root: Path, given: argparse.Namespace) -> PaperRun:
     file = EXPERIMENTS / one.experiment
-    settings = load_settings(Experiment, file, given.sets)
-    named = find_weights(settings).items() if given.weights else ()
+    settings = read_experiment(file, given.sets)
+    named = find_weights(settings).items()
     moved = [f"perception.{key}={json.dumps(str(given.weights / path.name))}" for key, path in named]
     overrides = (f"data.root={json.dumps(str(root.resolve()))}", *moved, *given.sets)
     return PaperRun(one, file, RunFolder(given.runs / settings.name), overrides)
@@ -246,7 +246,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", metavar="DATA", nargs="?", default="")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders and tables go")
-    parser.add_argument("--weights", type=Path, help="folder of AnyThermal's files; none: as the experiments say")
+    parser.add_argument("--weights", type=Path, default=Path("weights"), help="folder of AnyThermal's files")
     parser.add_argument("--device", default="auto", help="auto | cpu | cuda")
     parser.add_argument("--set", dest="sets", action="append", default=[], metavar="PATH=VALUE", help="for every stage")
     parser.add_argument("--workers", type=int, help="of `tmapr ablate`")

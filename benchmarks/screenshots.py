@@ -17,7 +17,8 @@ from browser import browsing
 from tmapr.cli.map import map_reference
 from tmapr.cli.run import run
 from tmapr.cli.show import show
-from tmapr.config import changed, dump_toml
+from tmapr.config import changed
+from tmapr.experiment import dump_experiment
 from tmapr.reports.page.page import render_page
 from tmapr.reports.reported import ReportedRun
 
@@ -69,7 +70,7 @@ def run_without_positions(known: ReportedRun, home: Path) -> Path:
         csv.writer(stream).writerows([("stamp", "file"), *rows])
     file = home / "unknown.toml"
     renamed = {"name": "without-positions", "data.root": str(home / "data")}
-    file.write_text(dump_toml(changed(known.experiment, renamed)), encoding="utf-8")
+    file.write_text(dump_experiment(changed(known.experiment, renamed), home), encoding="utf-8")
     map_reference(file, run=home / "run", quiet=True)
     run(file, run=home / "run", quiet=True)
     return home / "run"

@@ -23,12 +23,12 @@ import numpy as np
 from measure import Metric, conclude, show
 from tmapr.artifacts.documents.runs import Detours
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import changed, load_settings
+from tmapr.config import changed
 from tmapr.evaluation.bootstrap import mean_interval
 from tmapr.evaluation.decisions import Mapped
 from tmapr.evaluation.loops import opportunities
 from tmapr.evaluation.off_map import find_detours
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 from tmapr.running.encoding import load_recording
 from tmapr.running.progressive import RecognisedDrive
 from tmapr.simulation.record import MANIFEST, Manifest
@@ -80,7 +80,7 @@ def main(runs: Sequence[Path]) -> int:
 
 def _world(path: Path) -> World:
     folder = RunFolder(RunFolder(path).ablation / EVERYTHING)
-    experiment = load_settings(Experiment, folder.experiment)
+    experiment = read_experiment(folder.experiment)
     data, system = experiment.data, experiment.system
     recordings = CalibrationData(
         tuple(load_recording(experiment, folder.percepts(name), name) for name in data.references),

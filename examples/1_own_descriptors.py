@@ -5,44 +5,29 @@
 A traverse is stamps in integer nanoseconds, one descriptor per frame, and true positions where they are known.
 """
 
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import tmapr
-from tmapr.artifacts.percepts import Recording
-from tmapr.artifacts.run import RunFolder
-from tmapr.experiment import Data, Experiment
-from tmapr.perception.settings import Perception
-from tmapr.running.running import map_experiment
 
 
-def traverse(name: str, noise: float, rng: np.random.Generator) -> Recording:
+def traverse(name: str, noise: float, rng: np.random.Generator) -> tmapr.Recording:
     # 1. Your own data goes here: 300 frames along a street, 15 per second, 0.5 m apart.
     stamps = 1_700_000_000_000_000_000 + np.arange(300, dtype=np.int64) * 66_666_667
     positions = np.stack([0.5 * np.arange(300.0), np.zeros(300)], axis=1)
     appearance = np.cos(positions[:, :1] * np.linspace(0.01, 0.6, 64) + np.arange(64))
     descriptors = appearance + noise * rng.normal(size=appearance.shape)
-    return Recording.from_arrays(name, stamps, descriptors, truth=positions)
+    return tmapr.Recording.from_arrays(name, stamps, descriptors, truth=positions)
 
 
 def main() -> None:
     rng = np.random.default_rng(0)
-    experiment = Experiment(
-        name="own",
-        data=Data(reference="morning", test=("evening",)),
-        perception=Perception(encoder="own"),
-    )
     with TemporaryDirectory() as directory:
-        # 2. The reference traverse becomes a map.
-        folder = RunFolder(Path(directory))
-        morning = traverse("morning", 0.1, rng)
-        morning.save(folder.percepts("morning"))
-        map_experiment(experiment, folder)
+        # 2. The reference traverse becomes a map. Another program takes it up with `tmapr.load(directory)`.
+        localizer = tmapr.make_map(traverse("morning", 0.1, rng), directory)
 
-        # 3. Load it and localize another traverse, frame by frame.
-        localizer = tmapr.load(directory)
+        # 3. Localize another traverse, frame by frame.
         evening = traverse("evening", 0.3, rng)
         estimates = [localizer.observe(percept) for percept in evening.percepts]
 

@@ -11,14 +11,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import tmapr
-from tmapr.artifacts.run import RunFolder
-from tmapr.experiment import Data, Experiment
-from tmapr.running.running import map_experiment
 from tmapr.simulation.camera import Camera
 from tmapr.simulation.record import Plan, write_dataset
 from tmapr.simulation.traverse import Traverse
 from tmapr.simulation.weather import find_weather
-from tmapr.types import Estimate, Frame
 
 
 def record(home: Path) -> None:
@@ -29,30 +25,23 @@ def record(home: Path) -> None:
     write_dataset(home, street, traverses)
 
 
-def localize(run: Path, traverse: Path) -> list[tuple[Frame, Estimate]]:
-    # 2. Frames are localized as they come: from a folder, a bag, or a driver that makes `tmapr.types.Frame`s.
-    localizer = tmapr.load(run)
-    return [(frame, localizer.step(frame)) for frame in tmapr.open_sequence(traverse)]
-
-
 def main() -> None:
     with TemporaryDirectory() as directory:
         home, run = Path(directory) / "data", Path(directory) / "run"
         record(home)
 
-        # 3. The reference traverse is encoded and becomes a map. `tmapr map` does the same from a TOML file.
-        experiment = Experiment(data=Data(root=str(home), reference="noon"))
-        map_experiment(experiment, RunFolder(run))
+        # 2. The reference traverse is encoded and becomes a map. `tmapr map` does the same from a TOML file.
+        localizer = tmapr.make_map(home / "noon", run)
 
-        # 4. A second traverse whose positions are known: its condition is learned, and kept beside the map.
-        localizer = tmapr.load(run)
-        for frame, estimate in localize(run, home / "dusk"):
+        # 3. A second one whose positions are known: its condition is learned. Another program would `tmapr.load(run)`.
+        for frame in tmapr.open_sequence(home / "dusk"):
+            estimate = localizer.step(frame)
             if frame.position is not None and not estimate.percept.fault:
-                localizer.learn(estimate.percept, frame.position)
-        localizer.save(run)
+                localizer.learn(estimate, frame.position)
+        localizer.new_drive().save(run)
 
-        # 5. The third is localized with it.
-        night = localize(run, home / "night")
+        # 4. The third is localized, frame by frame; a driver would give `step` its image and the image's stamp.
+        night = [(frame, localizer.step(frame)) for frame in tmapr.open_sequence(home / "night")]
 
     errors = [np.hypot(*(estimate.position - frame.position)) for frame, estimate in night]
     last = night[-1][1]

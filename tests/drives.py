@@ -59,6 +59,7 @@ def sequence(*, name="night", trace=TRACE, fused=None, apr=None, truth=None, **c
         reference_sequences=everywhere(np.full(count, "noon")),
         p_place=none,
         p_off_map=none,
+        degrees=Column(np.full((count, 2), np.nan), unknown),
     )
     table, truth = replace(table, **changes), truth or everywhere(trace)
     looks = np.eye(2)[np.arange(count) % 2]

@@ -6,8 +6,7 @@ import numpy as np
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import load_settings
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 from tmapr.fusion.capf import Fusion
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
@@ -75,7 +74,7 @@ def write_block(home, size):
 def run_block(home, *overrides, folder=None):
     """Map and run the experiment of `write_block`; the run folder."""
     folder = folder or RunFolder(home / "runs/block")
-    experiment = load_settings(Experiment, home / "block.toml", overrides)
+    experiment = read_experiment(home / "block.toml", overrides)
     map_experiment(experiment, folder)
     run_experiment(experiment, folder)
     return folder

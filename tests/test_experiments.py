@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tmapr.config import load_settings
 from tmapr.config.tree import as_tree
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, read_experiment
 
 FOLDER = Path(__file__).parents[1] / "experiments"
 FILES = sorted(FOLDER.glob("*.toml"))
@@ -31,7 +30,7 @@ def default(path):
 
 
 def experiment(name):
-    return load_settings(Experiment, next(file for file in FILES if file.stem == name))
+    return read_experiment(next(file for file in FILES if file.stem == name))
 
 
 def test_there_is_one_for_each_data_set_of_the_paper_and_each_family_of_rendered_worlds():
@@ -51,12 +50,12 @@ def test_there_is_one_for_each_data_set_of_the_paper_and_each_family_of_rendered
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_it_loads_and_is_named_as_its_file(file):
-    assert load_settings(Experiment, file).name == file.stem
+    assert read_experiment(file).name == file.stem
 
 
 @pytest.mark.parametrize("file", PAPER, ids=lambda file: file.stem)
 def test_one_of_the_papers_has_a_run_folder_of_its_own(file):
-    assert load_settings(Experiment, file).name == f"paper-{file.stem}"
+    assert read_experiment(file).name == f"paper-{file.stem}"
 
 
 @pytest.mark.parametrize("file", [*FILES, *PAPER, FOLDER / "paper/method.toml"], ids=lambda file: file.stem)
@@ -70,7 +69,7 @@ RECORDED = [file for file in FILES if not file.stem.startswith(("rendered", "nig
 
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
 def test_it_maps_the_first_drive_and_adapts_to_the_last_one_before_the_test(file):
-    data = load_settings(Experiment, file).data
+    data = read_experiment(file).data
     drives = sorted({name.split("/")[0] for name in (*data.train, *data.test)})
     roles = (data.reference, *data.adapt, *data.test)
     assert [name.split("/")[0] for name in roles] == [drives[0], drives[-2], drives[-1]]
@@ -90,7 +89,7 @@ def test_images_are_prepared_as_their_data_set_needs(name, layout):
 
 
 def test_eight_candidates_are_judged_on_sthereo_alone():
-    assert {file.stem: load_settings(Experiment, file).system.retrieval.candidates for file in RECORDED} == {
+    assert {file.stem: read_experiment(file).system.retrieval.candidates for file in RECORDED} == {
         "ms2-campus": 1,
         "own-robot": 1,
         "sthereo-valley": 8,
@@ -100,7 +99,7 @@ def test_eight_candidates_are_judged_on_sthereo_alone():
 @pytest.mark.parametrize("family", ["city", "valley"])
 def test_rendered_worlds_are_treated_alike(family):
     campus, other = experiment("rendered-campus"), experiment(f"rendered-{family}")
-    data = campus.data.model_copy(update={"root": f"data/rendered-{family}"})
+    data = campus.data.model_copy(update={"root": campus.data.root.replace("campus", family)})
     assert other == campus.model_copy(update={"name": f"rendered-{family}", "data": data})
 
 

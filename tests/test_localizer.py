@@ -1,5 +1,6 @@
 """The whole way of a frame on a small made-up world: what moves the estimate, what learns, what survives."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from tmapr.config import changed, dump_toml
 from tmapr.exceptions import InputError, StateError
 from tmapr.experiment import Experiment
 from tmapr.labels import Labels, Teacher
-from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Stages
+from tmapr.localizer import Localizer
 from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
@@ -22,6 +23,7 @@ from tmapr.places.projection import Projection
 from tmapr.running.progressive import localize
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
+from tmapr.stages import STATE_KIND, STATE_VERSION, Stages
 from tmapr.system import Map, System, build, make_map, resume
 from tmapr.tracking import Gates, Tracking
 from tmapr.types import NANOSECONDS, Fault, Frame, Odometry, Percept, Reason, Status
@@ -221,6 +223,17 @@ def test_a_run_folder_is_all_that_loading_needs(tracked, stream, run):
     write_text(run / "experiment.toml", dump_toml(Experiment(perception=OWN, system=SYSTEM)))
     tracked.save(run)
     again = tmapr.load(run)
+    left, right = again.observe(stream.percepts[30]), tracked.observe(stream.percepts[30])
+    np.testing.assert_array_equal(left.belief.covariance, right.belief.covariance)
+
+
+def test_saving_to_a_new_folder_makes_one_that_is_all_that_loading_needs(tracked, stream, run, tmp_path_factory):
+    write_text(run / "experiment.toml", dump_toml(Experiment(perception=OWN, system=SYSTEM)))
+    tracked.save(run)
+    new = tmp_path_factory.mktemp("elsewhere") / "to" / "new"
+    tmapr.load(run).save(new)
+    shutil.rmtree(run)
+    again = tmapr.load(new)
     left, right = again.observe(stream.percepts[30]), tracked.observe(stream.percepts[30])
     np.testing.assert_array_equal(left.belief.covariance, right.belief.covariance)
 
@@ -499,14 +512,7 @@ def test_a_camera_frame_without_perception_is_refused(localizer, stream):
 
 
 def test_a_step_observes_what_is_perceived(environment, localizer, stream):
-    stages = Stages(SYSTEM.retrieval, SYSTEM.tracking, SYSTEM.fusion, environment.digest, "")
-    stepping = Localizer(
-        stages,
-        environment.memory,
-        environment.classifier(),
-        Teacher(SYSTEM.labels, dual_constraints=True),
-        perceive=lambda frame: stream.percepts[frame.index],
-    )
+    stepping = build(SYSTEM, environment, begin_stream=lambda: lambda frame: stream.percepts[frame.index])
     for row in range(5):
         stepped, observed = stepping.step(frame(stream, row)), localizer.observe(stream.percepts[row])
         np.testing.assert_array_equal(stepped.belief.mean, observed.belief.mean)
@@ -774,3 +780,59 @@ def test_a_map_that_cannot_be_written_leaves_the_old_map_and_its_state(tracked, 
     with pytest.raises(ValueError, match="Object arrays"):
         broken.save(run / "map.npz")
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+def see(frame):
+    """A made-up perception: the counts are the descriptor."""
+    return Percept(frame.stamp, frame.image().ravel() / np.linalg.norm(frame.image()), motion=frame.motion)
+
+
+def show(descriptor):
+    """Counts that `see` makes such a descriptor of, but for what 16 bits lose; negative parts are gone."""
+    return np.round(65535 * np.clip(descriptor, 0, 1)).astype(np.uint16)[None]
+
+
+def test_an_array_and_its_stamp_are_a_frame(environment, stream):
+    framed, arrayed = (build(SYSTEM, environment, begin_stream=lambda: see) for _ in range(2))
+    for percept in stream.percepts[:10]:
+        counts, motion = show(percept.descriptor), Odometry(speed=8.0)
+        a_frame = Frame("drive", 0, percept.stamp, lambda counts=counts: counts, motion=motion)
+        first, second = framed.step(a_frame), arrayed.step(counts, percept.stamp, motion)
+        np.testing.assert_array_equal(first.belief.mean, second.belief.mean)
+        assert second.percept.motion == motion
+
+
+def test_an_array_may_be_filled_anew(environment, stream):
+    kept = []
+    localizer = build(SYSTEM, environment, begin_stream=lambda: lambda frame: kept.append(frame) or see(frame))
+    buffer = show(stream.percepts[0].descriptor)
+    localizer.step(buffer, stream.percepts[0].stamp)
+    was = buffer.copy()
+    buffer[:] = 7
+    np.testing.assert_array_equal(kept[0].image(), was)
+
+
+def test_a_new_drive_keeps_what_was_learned_and_nothing_of_the_way(environment, stream):
+    begun = []
+    localizer = build(SYSTEM, environment, begin_stream=lambda: begun.append(None) or see)
+    for row in range(20):
+        localizer.learn(
+            localizer.step(show(stream.percepts[row].descriptor), stream.percepts[row].stamp), stream.truth[row]
+        )
+    learned, fresh = localizer.classifier.arrays(), localizer.fork()
+    assert localizer.new_drive() is localizer
+    again = localizer.step(show(stream.percepts[0].descriptor), stream.percepts[0].stamp)
+    assert again.verdict.reason is not Reason.OLDER_STAMP
+    np.testing.assert_array_equal(again.belief.mean, fresh.observe(again.percept).belief.mean)
+    assert len(begun) == 2, "a new drive begins a stream of its own"
+    for name, array in localizer.classifier.arrays().items():
+        np.testing.assert_array_equal(array, learned[name])
+
+
+def test_what_is_shown_of_values_fits_a_line(environment, localizer, stream):
+    estimate = localizer.observe(stream.percepts[0])
+    for value in (localizer, estimate, estimate.percept, frame(stream, 0)):
+        assert len(repr(value)) < 200
+        assert "\n" not in repr(value)
+    assert str(estimate.status) in repr(estimate)
+    assert f"{len(environment.memory)} references" in repr(localizer)

@@ -113,7 +113,7 @@ def test_the_readmes_tree_names_every_room_and_no_other():
     tree = README.partition("src/tmapr/\n")[2].partition("```")[0]
     named = set(re.findall(r"(?:^  |   )(\w+(?:/|\.py))(?= )", tree, re.MULTILINE))
     rooms = {f"{path.name}/" if path.is_dir() else path.name for path in SOURCE.iterdir() if path.name[0] != "_"}
-    assert named == rooms - {"exceptions.py"}
+    assert named == rooms - {"exceptions.py", "py.typed"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

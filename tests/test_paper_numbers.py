@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tmapr.config import load_settings
 from tmapr.config.tree import as_tree
 from tmapr.evaluation.loops import RADIUS
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, read_experiment
 from tmapr.fusion import capf
 from tmapr.latency.random_vit import SHAPE
 from tmapr.perception.normaliser import Normaliser
@@ -47,7 +46,7 @@ NUMBERS = {
 
 
 def load(name):
-    return load_settings(Experiment, FOLDER / f"{name}.toml")
+    return read_experiment(FOLDER / f"{name}.toml")
 
 
 def look_up(tree, path):

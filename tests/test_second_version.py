@@ -18,8 +18,8 @@ import second_version
 from made_up import car_fusion, car_gates, paper_tracking
 from second_streams import WIDTH, random_stream, rendered_stream
 from side_by_side import EXACT, follow, is_faulty, lift_of, numbers_of, reduction_of, second_localizer, small_system
-from tmapr.config import changed, load_settings
-from tmapr.experiment import Experiment
+from tmapr.config import changed
+from tmapr.experiment import read_experiment
 from tmapr.fusion.capf import Fusion
 from tmapr.places.analytic import Ridge
 from tmapr.places.classifier import Classifier
@@ -164,7 +164,7 @@ EXPERIMENTS = [file for file in sorted(PAPER.glob("*.toml")) if file.stem != "me
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_with_the_papers_configuration_there_is_no_difference(file):
-    assert list_differences(numbers_of(load_settings(Experiment, file).system)) == []
+    assert list_differences(numbers_of(read_experiment(file).system)) == []
 
 
 def test_the_defaults_differ_from_the_paper_in_everything_but_what_is_only_a_setting():
@@ -173,7 +173,7 @@ def test_the_defaults_differ_from_the_paper_in_everything_but_what_is_only_a_set
 
 def in_few_dimensions(file):
     """The paper's configuration for the streams here, whose descriptors have 32 dimensions."""
-    return changed(load_settings(Experiment, file).system, {"places.mixture.dimension": 8})
+    return changed(read_experiment(file).system, {"places.mixture.dimension": 8})
 
 
 @pytest.mark.parametrize("stream", [random_stream, rendered_stream], ids=["random", "rendered"])

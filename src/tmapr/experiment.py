@@ -1,136 +1,61 @@
-"""The root of an experiment file: which sequences play which role, and every setting of the system."""
+"""The root of an experiment file: which sequences play which role, and every setting of the system.
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache
-from itertools import product
+Paths in a file are relative to its folder; in memory, in overrides and in programs to the working directory.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field
 
-from tmapr.artifacts.names import refuse_names
-from tmapr.artifacts.results import read_whole
-from tmapr.artifacts.run import RunFolder, is_trained_head, read_head_error
+from tmapr.artifacts.atomic import write_text
+from tmapr.artifacts.lock import writing
+from tmapr.artifacts.results import read_whole, renewing
+from tmapr.artifacts.run import RunFolder, copy_head, is_trained_head, read_head_error
 from tmapr.baselines.settings import Baselines
-from tmapr.config import Settings, changed, load_settings
-from tmapr.config.tree import shorten
-from tmapr.data.bag import Topics
-from tmapr.data.drives import Drives, Layout, find_marks
-from tmapr.data.opening import is_there, open_sequence
-from tmapr.data.sequence import Sequence
+from tmapr.config import Settings, changed, dump_toml
+from tmapr.config.dump import tree_digest
+from tmapr.config.load import override_tree, read_tree
+from tmapr.config.paths import from_folder, replace_paths, to_folder
+from tmapr.config.tree import AnySettings, Tree, as_tree, from_tree
+from tmapr.data.roles import Data, find_home, is_data_there, locate_data, open_data
 from tmapr.exceptions import InputError
-from tmapr.localizer import Localizer, Perceive
+from tmapr.localizer import Localizer
 from tmapr.perception.recipes import Metric, Training
 from tmapr.perception.settings import OWN, Perception
+from tmapr.plugins import is_plugin
+from tmapr.stages import BeginStream
 from tmapr.system import Map, System, build, resume
-from tmapr.types import CoordinateFrame
 
+__all__ = [
+    "Data",
+    "Experiment",
+    "Opener",
+    "dump_experiment",
+    "experiment_digest",
+    "find_home",
+    "is_data_there",
+    "load",
+    "locate_data",
+    "open_data",
+    "read_experiment",
+]
 
-class Data(Settings):
-    """Which sequences play which role."""
-
-    layout: Layout = Field("folder", description="ms2 | sthereo | folder | bag")
-    root: str = Field("data", description="folder that holds the sequences")
-    topics: Topics = Field(Topics(), description="of bags")
-    train: tuple[str, ...] = Field((), description="sequences that train networks")
-    validation: tuple[str, ...] = Field((), description="sequences for early stopping and calibration")
-    reference: str | tuple[str, ...] | None = Field(None, description="the traverse that is mapped, or a list of them")
-    adapt: tuple[str, ...] = Field((), description="sequences learned with labels before anything is localized")
-    stream: tuple[str, ...] = Field(
-        (), description="sequences localized in this order, each learned with late labels while it is scored"
-    )
-    test: tuple[str, ...] = Field((), description="sequences that are localized and evaluated")
-    drives: Mapping[str, tuple[str, ...]] = Field(
-        {}, description='sequences of one drive that their folders do not tell, as { tower = ["front", "rear"] }'
-    )
-
-    @property
-    def references(self) -> tuple[str, ...]:
-        """The traverses that are mapped; none where none is named. The first one's frame is the map's."""
-        named = self.reference
-        return (named,) if isinstance(named, str) else named or ()
-
-    @property
-    def scored(self) -> tuple[str, ...]:
-        """What is localized and evaluated, in the order in which it is: a test finds what the stream has learned."""
-        return (*self.stream, *self.test)
-
-    @property
-    def roles(self) -> Mapping[str, tuple[str, ...]]:
-        """The sequences of each role, by the setting that names them."""
-        learned = {"train": self.train, "validation": self.validation, "reference": self.references}
-        return learned | {"adapt": self.adapt, "stream": self.stream, "test": self.test}
-
-    def trained_on(self, name: str) -> bool:
-        """Whether networks were trained on the sequence's drive, by this camera or by another."""
-        find = self._find_drives((name, *self.train)).explain
-        return any(find(name, other) for other in self.train)
-
-    @field_validator("reference", mode="before")
-    @classmethod
-    def _check_reference(cls, given: object) -> object:
-        """A list of one is that one, so that settings which mean the same are the same."""
-        if given is None or isinstance(given, str):
-            return given
-        if not isinstance(given, list | tuple) or not given or not all(isinstance(name, str) for name in given):
-            raise ValueError(f"data.reference: must be a traverse's name or a list of names, got {shorten(given)}")
-        return given[0] if len(given) == 1 else tuple(given)
-
-    @model_validator(mode="after")
-    def _check_names(self) -> "Data":
-        """Files are named after sequences: two of one name would overwrite one another."""
-        names = [name for named in self.roles.values() for name in named]
-        try:
-            refuse_names(names, "data")
-        except InputError as error:
-            raise ValueError(str(error)) from None
-        return self
-
-    @model_validator(mode="after")
-    def _check_roles(self) -> "Data":
-        others = {role: names for role, names in self.roles.items() if role != "test"}
-        for role, names in others.items():
-            shared = sorted(set(self.test) & set(names))
-            if shared and role != "reference":
-                raise ValueError(f"data.test and data.{role} share {shared[0]!r}; a test sequence must be unseen")
-        for role in ("stream", "test"):
-            mapped = sorted(set(self.roles[role]) & set(self.references))
-            if mapped:
-                raise ValueError(f"data.{role} names the reference {mapped[0]!r}; every frame would match itself")
-        for role in ("reference", "stream", "test"):
-            names = self.roles[role]
-            repeated = sorted({name for name in names if names.count(name) > 1})
-            if repeated:
-                raise ValueError(f"data.{role} names {repeated[0]!r} twice")
-        return self
-
-    @model_validator(mode="after")
-    def _check_drives(self) -> "Data":
-        """A test drive is unseen by every camera and under every name."""
-        named = [(role, name) for role, names in self.roles.items() for name in names]
-        _refuse_lists(self.drives, {name for _, name in named})
-        drives = self._find_drives({name for _, name in named} if self.test else ())
-        for test, (role, name) in product(self.test, named):
-            if role != "test" and (reason := drives.explain(test, name)):
-                raise ValueError(
-                    f"data.test names {test!r} and data.{role} {name!r}, which are one drive: {reason};"
-                    " a test drive must be unseen, so take one of them out"
-                )
-        return self
-
-    def _find_drives(self, names: Iterable[str]) -> Drives:
-        root = Path(self.root)
-        return Drives({name: find_marks(self.layout, root, name) for name in names}, self.drives)
-
-
-def _refuse_lists(drives: Mapping[str, tuple[str, ...]], named: Collection[str]) -> None:
-    """A list that means nothing is a misspelt name, and a leak."""
-    drive_of: dict[str, str] = {}
-    for drive, name in ((drive, name) for drive, names in drives.items() for name in names):
-        if name not in named:
-            raise ValueError(f"data.drives: {drive!r} has {name!r}, which no role names; write it as the role does")
-        if drive_of.setdefault(name, drive) != drive:
-            raise ValueError(f"data.drives: {name!r} is in {drive_of[name]!r} and in {drive!r}; name it once")
+_PATHS = (
+    "data.root",
+    "data.sources.*",
+    "perception.encoder",
+    "perception.head",
+    "perception.apr",
+    "baselines.*.weights",
+    "perception.options.*",
+    "tracking.options.*",
+)
+"""The settings that name files and folders; of a plug-in's options those texts that name a file that is there."""
 
 
 class Experiment(Settings):
@@ -156,8 +81,7 @@ class Experiment(Settings):
         head trained anew, and whether what is there fits the map is seen from its content.
         """
         named = self.perception.apr
-        complete = self.perception.encoder == OWN or self.perception.is_exported
-        if complete or (named and (Path(named).is_file() or not is_trained_head(Path(named)))):
+        if self.perception.is_whole or (named and (Path(named).is_file() or not is_trained_head(Path(named)))):
             return self
         head = folder.trained_head
         if head is None:
@@ -165,17 +89,100 @@ class Experiment(Settings):
         return changed(self, {"perception.apr": str(head)})
 
 
-def open_data(data: Data, name: str, frame: CoordinateFrame | None = None) -> Sequence:
-    """A sequence of the experiment's data set."""
-    return open_sequence(data.layout, Path(data.root), name, frame, data.topics)
+def read_experiment(
+    path: Path | None, overrides: Iterable[str] = (), tell: Callable[[str], None] = lambda _: None
+) -> Experiment:
+    """Read an experiment file, or take the defaults, and apply overrides of the form `section.key=value`.
+
+    A path that is found from the working directory alone, as earlier versions had it, is taken, and told in a line.
+    """
+    told: dict[tuple[str, str], str] = {}
+    place = partial(_place_paths, told=told)
+    tree = read_tree(path, place) if path else {}
+    if path and isinstance(data := tree.setdefault("data", {}), dict) and "root" not in data:
+        default: Tree = {"data": {"root": Data().root}}
+        place(default, path)
+        data |= default["data"]
+    override_tree(tree, overrides)
+    experiment = from_tree(Experiment, tree, str(path or "settings"))
+
+    def tell_of(setting: str, value: str) -> str:
+        if (setting, value) in told:
+            tell(told[setting, value])
+        return value
+
+    replace_paths(as_tree(experiment), _PATHS, tell_of)
+    return experiment
 
 
-def is_data_there(data: Data, name: str) -> bool:
-    """Whether a sequence of the experiment's data set is on this machine; a run folder may have come without it."""
-    return is_there(data.layout, Path(data.root), name)
+def dump_experiment(experiment: Experiment, folder: Path) -> str:
+    """The text of an experiment file in a folder, by which links to the file are of no matter."""
+    tree = as_tree(experiment)
+    replace_paths(tree, _PATHS, lambda name, value: to_folder(value, folder) if _names_file(name, value) else value)
+    return dump_toml(_copy_with(experiment, tree))
 
 
-Opener = Callable[[Perception], Perceive]
+def experiment_digest(experiment: Experiment) -> str:
+    """SHA-256 of the settings, in which files and folders are known by their names alone, wherever they lie."""
+    tree = as_tree(experiment)
+
+    def name(setting: str, value: str) -> str:
+        plain = _is_option(setting) and not _names_file(setting, value)
+        return value if plain else os.path.basename(os.path.normpath(value))
+
+    replace_paths(tree, _PATHS, name)
+    return tree_digest(tree)
+
+
+def _place_paths(tree: Tree, file: Path, told: dict[tuple[str, str], str]) -> None:
+    """Make the paths that a file names those of the working directory; `told` is of those that are so already."""
+
+    def place(setting: str, value: str) -> str:
+        placed = from_folder(value, file.parent)
+        if not _names_file(setting, placed if _is_option(setting) else value):
+            return value
+        if os.path.lexists(placed) or not os.path.lexists(value):
+            return placed
+        if file.name == "experiment.toml" and (file.parent / "map.npz").exists():
+            way_out = "`tmapr run` writes it anew"
+        else:
+            way_out = f"write {to_folder(value, file.parent)!r}"
+        told[setting, value] = (
+            f"{file}: {setting} is {value!r}, which is found from the working directory, not from the file's folder;"
+            f" {way_out}"
+        )
+        return value
+
+    replace_paths(tree, _PATHS, place)
+
+
+def _copy_with(settings: AnySettings, tree: Tree) -> AnySettings:
+    """The settings with the texts that a tree of theirs has, not validated: these paths are not those of this place."""
+    values: dict[str, object] = {}
+    for key, value in settings.__dict__.items():
+        if isinstance(value, Settings) and key != settings.unnamed:
+            values[key] = _copy_with(value, tree[key])
+        elif isinstance(value, str) or key == "sources":
+            values[key] = tree[key]
+        elif key == "options":  # lists among them are tuples here, and stay so
+            texts = {name for name, each in value.items() if isinstance(each, str)}
+            values[key] = {**value, **{name: tree[key][name] for name in texts}}
+    return settings.model_copy(update=values)
+
+
+def _names_file(setting: str, value: str) -> bool:
+    """Whether it is a path: an encoder may also be known by its name, and an option may be any text."""
+    if _is_option(setting):
+        return os.path.isfile(value)
+    named = "/" in value or bool(re.search(r"\.\w+$", value))
+    return not setting.startswith("perception.") or (named and not is_plugin(value))
+
+
+def _is_option(setting: str) -> bool:
+    return ".options." in setting
+
+
+Opener = Callable[[Perception], BeginStream]
 """Opens the perceiver that settings ask for."""
 
 
@@ -188,20 +195,40 @@ def load(directory: str | Path, opener: Opener | None = None) -> Localizer:
 def _load(folder: RunFolder, opener: Opener | None) -> Localizer:
     if not folder.map.exists():
         raise InputError(f"{folder.path}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
-    experiment = load_settings(Experiment, folder.experiment).with_head(folder)
+    experiment = read_experiment(folder.experiment).with_head(folder)
     environment = Map.load(folder.map, experiment.system, experiment.data.references)
     experiment.perception.refuse_others(str(folder.map), environment.origin)
-    perceive = _open_lazily(opener, experiment.perception) if opener else None
+    fixed = _fix_paths(experiment)
+    begin_stream = _open_lazily(opener, fixed.perception) if opener else None
+    found = partial(_found, fixed, environment)
     if folder.state.exists():
-        return resume(experiment.system, environment, folder.state, perceive)
-    localizer = build(experiment.system, environment, perceive=perceive)
+        return resume(experiment.system, environment, folder.state, begin_stream, found)
+    localizer = build(experiment.system, environment, begin_stream=begin_stream, found=found)
     localizer.expect_head(read_head_error(experiment.perception.apr))
     return localizer
 
 
-def _open_lazily(opener: Opener, settings: Perception) -> Perceive | None:
+def _fix_paths(experiment: Experiment) -> Experiment:
+    """For what happens later, when a program may have another working directory."""
+    tree = as_tree(experiment)
+    replace_paths(tree, _PATHS, lambda name, value: os.path.abspath(value) if _names_file(name, value) else value)
+    return _copy_with(experiment, tree)
+
+
+def _open_lazily(opener: Opener, settings: Perception) -> BeginStream | None:
     """Opens with the first frame: a program that has percepts of its own need not wait for a network."""
     if settings.encoder == OWN:
         return None
     opened = cache(lambda: opener(settings))
-    return lambda frame: opened()(frame)
+    return lambda: opened()()
+
+
+def _found(experiment: Experiment, environment: Map, target: Path, save_state: Callable[[Path], None]) -> None:
+    """Make another run folder with the same map: it, its settings and a state are published together."""
+    folder, head = RunFolder(target), experiment.perception.apr
+    with writing(folder.path, "name another folder"), renewing(folder) as staged:
+        if head and is_trained_head(Path(head)):
+            copy_head(Path(head), folder)
+        environment.save(staged.map)
+        write_text(staged.experiment, dump_experiment(experiment, folder.path))
+        save_state(staged.map.parent)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.exceptions import InputError
-from tmapr.types import FARTHEST, LATEST, Estimate, Fault, Frame, Odometry, Percept
+from tmapr.types import FARTHEST, HIGHEST_COUNTS, LATEST, Estimate, Fault, Frame, Odometry, Percept
 
 _UNIT_TOLERANCE = 1e-2
 _INTEGER = int | np.integer
@@ -57,11 +57,29 @@ def read_folder(given: object) -> Path:
     return Path(given)
 
 
-def check_frame(given: object) -> None:
-    """Before it is perceived, which a repeated image may remember."""
-    if not isinstance(given, Frame):
-        raise InputError(f"`step` takes a Frame (stamp and image), got {_describe(given)}; `observe` takes a Percept")
-    read_stamp(given.stamp, f"frame {given.index}")
+def read_frame(given: object, stamp: object, motion: object) -> Frame:
+    """A frame, or the one of an array and its stamp, before it is perceived: that a repeated image may remember."""
+    if isinstance(given, Frame):
+        if stamp is not None or motion is not None:
+            raise InputError("`step` of a Frame takes no stamp and no motion beside it: the Frame has its own")
+        read_stamp(given.stamp, f"frame {given.index}")
+        return given
+    if not isinstance(given, np.ndarray):
+        raise InputError(
+            f"`step` takes a Frame, or an image as an array and its stamp, got {_describe(given)};"
+            " `observe` takes a Percept"
+        )
+    if given.ndim != 2 or given.dtype not in HIGHEST_COUNTS or not given.size or np.ma.is_masked(given):
+        raise InputError(
+            f"`step`: an image must be [height width] of uint8 or uint16, as the camera counts, got {_describe(given)}"
+        )
+    if stamp is None:
+        raise InputError(
+            "`step`: an array has no stamp; give it when it was taken in nanoseconds, such as time.time_ns()"
+        )
+    # A copy: a driver fills its buffer with the next image while this one's keypoints may still be looked for.
+    counts, moved = np.array(given), _read_motion(motion, "`step`")
+    return Frame("", 0, read_stamp(stamp, "`step`"), lambda: counts, motion=moved)
 
 
 def check_estimate(given: object, dimension: int) -> None:

@@ -3,22 +3,21 @@
 `observe` never learns, `learn` never moves the estimate, and the reference memory never changes.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 from threading import Lock, RLock
+from typing import overload
 
 import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
 from tmapr.exceptions import InputError
-from tmapr.fusion.capf import Fusion
 from tmapr.inputs import (
     check_estimate,
-    check_frame,
     read_folder,
+    read_frame,
     read_metres,
     read_percept,
     read_position,
@@ -30,48 +29,27 @@ from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
-from tmapr.retrieval.search import Retrieval
-from tmapr.track import RouteTracker, make_tracker
-from tmapr.tracking import Tracking
+from tmapr.stages import STATE_KIND, STATE_VERSION, Perceive, Stages
+from tmapr.track import make_tracker
 from tmapr.tracking.evidence import weigh
-from tmapr.types import Estimate, Frame, Percept, Recognition
+from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
 
-STATE_KIND, STATE_VERSION = "state", 5
-Perceive = Callable[[Frame], Percept]
 _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
 
 
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """The settings of the stages, and the names that tie a saved state to its map."""
-
-    retrieval: Retrieval
-    tracking: Tracking
-    fusion: Fusion
-    map_digest: str
-    settings_digest: str
-
-
 class Localizer:
-    """Owns the learned state A_t and the tracker; shares the map.
+    """Says where a camera is, frame by frame: owns the learned state A_t and the tracker, shares the map.
 
     Several threads may use one: each call is whole, and together they give what some order of them gives. A refused
     call changes nothing. `learn` waits for `observe`, not for the network of a `step`.
     """
 
-    def __init__(
-        self,
-        stages: Stages,
-        memory: Memory,
-        classifier: Classifier,
-        teacher: Teacher,
-        perceive: Perceive | None = None,
-    ) -> None:
+    def __init__(self, stages: Stages, memory: Memory, classifier: Classifier, teacher: Teacher) -> None:
         self.memory = memory
         self.classifier = classifier
         self._stages = stages
         self._teacher = teacher
-        self._perceive = perceive
+        self._perceive: Perceive | None = None
         self._changing = RLock()
         self._perceiving = Lock()
         """Taken first: frames are tracked in the order in which they were perceived."""
@@ -82,42 +60,77 @@ class Localizer:
 
     def _make_student(self) -> Student | None:
         """Only the route filter's past can be smoothed."""
-        if not isinstance(self.tracker, RouteTracker):
-            return None
         placer = self.tracker.placer
+        if placer is None:
+            return None
         return Student(placer.route, self.memory, placer.radius, self._stages.tracking.certainty)
 
-    def begin_drive(self) -> "Localizer":
-        """One with the same A_t and what else was learned, before the first frame of another drive."""
-        other = Localizer(self._stages, self.memory, self.classifier, self._teacher, self._perceive)
-        learned = self.tracker.learned()
-        if learned:
-            other.tracker.restore_learned(learned)
-        other._student = self._student.begin_drive() if self._student else None
+    def __repr__(self) -> str:
+        traverses = ", ".join(sorted(set(self.memory.sequences.tolist())))
+        return (
+            f"Localizer({len(self.memory)} references in {self.memory.place_count} places of {traverses},"
+            f" tracking {self._stages.tracking.method!r})"
+        )
+
+    @property
+    def frame(self) -> CoordinateFrame:
+        """What the map's positions are relative to: those of labels have to be, too."""
+        return self._stages.frame
+
+    def new_drive(self) -> "Localizer":
+        """Begin another drive: what was learned stays, where the camera is has to be found anew. Gives itself."""
+        with self._perceiving, self._changing:
+            fresh = self.fork()
+            self.tracker, self._student = fresh.tracker, fresh._student
+            self._drive, self._lessons, self._perceive = Condition(), Condition(), None
+        return self
+
+    def fork(self) -> "Localizer":
+        """Another one for another drive at the same time: both learn into the same A_t."""
+        with self._changing:
+            other = Localizer(self._stages, self.memory, self.classifier, self._teacher)
+            other._changing = self._changing
+            learned = self.tracker.learned()
+            if learned:
+                other.tracker.restore_learned(learned)
+            other._student = self._student.begin_drive() if self._student else None
         return other
 
-    def step(self, frame: Frame) -> Estimate:
-        """Localize a camera frame."""
-        if self._perceive is None:
+    @overload
+    def step(self, image: Frame) -> Estimate: ...
+    @overload
+    def step(self, image: Picture, stamp: int, motion: Odometry | None = None) -> Estimate: ...
+    def step(self, image: Frame | Picture, stamp: int | None = None, motion: Odometry | None = None) -> Estimate:
+        """Localize a camera frame: a `Frame`, or an array of 8- or 16-bit counts and its stamp in nanoseconds.
+
+        An array may be filled anew afterwards. `motion` is what odometry or a gyroscope says of the array's moment.
+        """
+        if self._stages.begin_stream is None:
             raise InputError("this map was made from a program's own percepts; give them to `observe`")
-        check_frame(frame)
+        frame = read_frame(image, stamp, motion)
         with self._perceiving:
+            if self._perceive is None:
+                self._perceive = self._stages.begin_stream()
             return self.observe(self._perceive(frame))
 
     def observe(self, percept: Percept) -> Estimate:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
         percept = read_percept(percept, self.classifier.dimension)
         with self._changing:
-            late = self.tracker.answer_late(percept)
-            if late:
-                return late
-            if percept.fault:
-                return self.tracker.pass_over(percept)
-            recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
-            estimate = self.tracker.advance(percept, recognition)
-            self._remember(_get_view(recognition, percept))
-            self._drive.follow(estimate)
-            return estimate
+            return replace(self._advance(percept), frame=self._stages.frame)
+
+    def _advance(self, percept: Percept) -> Estimate:
+        """The tracker's answer, in metres of the map."""
+        late = self.tracker.answer_late(percept)
+        if late:
+            return late
+        if percept.fault:
+            return self.tracker.pass_over(percept)
+        recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
+        estimate = self.tracker.advance(percept, recognition)
+        self._remember(_get_view(recognition, percept))
+        self._drive.follow(estimate)
+        return estimate
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like by now: as many references as are judged, or so many."""
@@ -126,30 +139,31 @@ class Localizer:
 
     def _choose_here(self) -> Classifier:
         """The classifier that answers where the camera is believed to be."""
-        if self._student is None or not isinstance(self.tracker, RouteTracker):
+        placer = self.tracker.placer
+        if self._student is None or placer is None:
             return self.classifier
-        return self._student.choose(self.classifier, self.tracker.placer.filter.where)
+        return self._student.choose(self.classifier, placer.filter.where)
 
     def _remember(self, view: Float[np.ndarray, " dim"]) -> None:
         """Keep a new view, as the classifier was given it, until later ones say where it was taken."""
-        if self._student is None or self._teacher.mode != "fused" or not isinstance(self.tracker, RouteTracker):
+        placer = self.tracker.placer
+        if self._student is None or self._teacher.mode != "fused" or placer is None or placer.view is None:
             return
-        if self.tracker.placer.view is not None:
-            self._student.see(self.tracker.placer.view, view, self.classifier, self._weigh)
+        self._student.see(placer.view, view, self.classifier, self._weigh)
 
     def _weigh(self, classifier: Classifier, view: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
         """The log-evidence of each reference along the route for a view under the map's condition."""
         found = self._recognise(Percept(0, view), None, classifier)
-        if found.comparison is None or not isinstance(self.tracker, RouteTracker):
-            raise ValueError("views are weighed by the route filter, in a map that is searched")
         placer = self.tracker.placer
+        if found.comparison is None or placer is None:
+            raise ValueError("views are weighed by the route filter, in a map that is searched")
         return weigh(found.comparison.take(placer.route.rows), placer.filter.share, placer.scale.weights)
 
     def _recognise(
         self, percept: Percept, shared: Shared | None, classifier: Classifier, count: int | None = None
     ) -> Recognition:
         """Without what the views of its drive share."""
-        retrieval, compare = self._stages.retrieval, self._stages.tracking.method == "route"
+        retrieval, compare = self._stages.retrieval, self._stages.tracking.compares
         shared = shared if retrieval.centred and compare else None
         view = shared.exchange(percept.descriptor, self.memory.mean) if shared else percept.descriptor
         scores = classifier.predict(view) if retrieval.mode == "places" else None
@@ -235,13 +249,21 @@ class Localizer:
             self.tracker.expect_head(metres)
 
     def save(self, directory: str | Path) -> None:
-        """Write state.npz beside the map it belongs to; a kill at any moment leaves the old or the new one."""
-        path = read_folder(directory) / "state.npz"
-        if not path.with_name("map.npz").exists():
+        """Write the state beside its map, or both and the settings to a folder without; a kill leaves old or new."""
+        folder = read_folder(directory)
+        if folder.is_file():
+            raise InputError(f"{folder}: is a file; name a folder")
+        if (folder / "map.npz").exists():
+            self._save_state(folder)
+        elif self._stages.found:
+            self._stages.found(folder, self._save_state)
+        else:
             raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
+
+    def _save_state(self, folder: Path) -> None:
         notes = {"map": self._stages.map_digest, "method": self._stages.tracking.method}
         header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, notes)
-        save_arrays(path, header, self.arrays())
+        save_arrays(folder / "state.npz", header, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes, as it is now: A_t, labels still due, the track, the past that is learned from."""

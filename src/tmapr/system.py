@@ -22,13 +22,14 @@ from tmapr.fusion.capf import Fusion
 from tmapr.labels import LAYOUT as LABELS
 from tmapr.labels import Labels, Teacher
 from tmapr.learning import LAYOUT as OWN_PAST
-from tmapr.localizer import STATE_KIND, STATE_VERSION, Localizer, Perceive, Stages
+from tmapr.localizer import Localizer
 from tmapr.places.classifier import FITTED, Classifier, Places
 from tmapr.retrieval.condition import LAYOUT as CONDITION
 from tmapr.retrieval.keypoints import BESIDE_MAP, gather_keypoints, load_keypoints
 from tmapr.retrieval.memory import LAYOUT as MEMORY
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
+from tmapr.stages import STATE_KIND, STATE_VERSION, BeginStream, Found, Stages
 from tmapr.track import track_layout
 from tmapr.tracking import Tracking
 from tmapr.types import CoordinateFrame, Watch
@@ -223,17 +224,28 @@ def _complete(memory: Arrays, references: tuple[str, ...]) -> dict[str, np.ndarr
 
 
 def build(
-    system: System, environment: Map, classifier: Classifier | None = None, perceive: Perceive | None = None
+    system: System,
+    environment: Map,
+    classifier: Classifier | None = None,
+    begin_stream: BeginStream | None = None,
+    found: Found | None = None,
 ) -> Localizer:
     """A localizer on a map, with what was learned so far or, by default, with A₀."""
     names = environment.digest, settings_digest(system.places)
-    stages = Stages(system.retrieval, system.tracking, system.fusion, *names)
+    settings = system.retrieval, system.tracking, system.fusion
+    stages = Stages(*settings, *names, environment.frame, begin_stream, found)
     labels = system.labels.fit(environment.memory.reference)
     teacher = Teacher(labels, dual_constraints="attenuation" in system.places.use)
-    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher, perceive)
+    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher)
 
 
-def resume(system: System, environment: Map, state: Path, perceive: Perceive | None = None) -> Localizer:
+def resume(
+    system: System,
+    environment: Map,
+    state: Path,
+    begin_stream: BeginStream | None = None,
+    found: Found | None = None,
+) -> Localizer:
     """A localizer that continues from a saved state, bit for bit; one of another tracking method starts a new drive."""
     header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION, oldest=1)
     notes = StateNotes.from_notes(state, header.notes)
@@ -251,7 +263,7 @@ def resume(system: System, environment: Map, state: Path, perceive: Perceive | N
     _check_own_past(state, take(arrays, "own."), system.places, width)
     try:
         learned = Classifier.from_arrays(system.places, environment.fitted, take(arrays, "classifier."))
-        localizer = build(system, environment, learned, perceive)
+        localizer = build(system, environment, learned, begin_stream, found)
         localizer.restore(arrays, notes.method)
     except (KeyError, ValueError) as error:
         raise InputError(f"{state}: its arrays do not fit together ({error}); {_START_AGAIN}") from None

@@ -5,14 +5,18 @@ SI units, radians, float64; stamps are integer nanoseconds since the epoch: a fl
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from tmapr.geodesy import LOCAL_FRAME
+from tmapr.geodesy import CoordinateFrame as CoordinateFrame
 from tmapr.keypoints import LazyKeypoints
+from tmapr.words import Fault as Fault
+from tmapr.words import Reason as Reason
+from tmapr.words import Status as Status
 
 NANOSECONDS = 1_000_000_000
 FARTHEST = 1e8
@@ -22,55 +26,10 @@ LATEST = 2**62
 
 HIGHEST_COUNTS = {np.dtype(np.uint8): (255,), np.dtype(np.uint16): (16383, 65535)}
 """The highest counts that an image's depth can hold; thermal cameras put 14 bits into 16."""
+Picture = Shaped[np.ndarray, "height width"]
+"""Counts of a thermal camera, 8 or 16 bits."""
 Watch = Callable[[Sequence[int]], Iterable[int]]
 """Iterates over frames and may show how far it is."""
-
-
-class Fault(StrEnum):
-    """Why an image cannot be used."""
-
-    FROZEN = "frozen"
-    EMPTY = "empty"
-    SATURATED = "saturated"
-    INVALID = "invalid"
-
-
-class Reason(StrEnum):
-    """What the tracking said of a frame; exactly one per frame."""
-
-    ACCEPTED = "accepted"
-    RELOCALIZED = "relocalized"
-    NO_CANDIDATE = "no candidate"
-    FAULTY_FRAME = "faulty frame"
-    REPEATED_STAMP = "repeated stamp"
-    OLDER_STAMP = "older stamp"
-    LOOKS_DIFFERENT = "looks different"
-    OUT_OF_BOUNDS = "out of bounds"
-    FAR_FROM_APR = "far from apr"
-    FAR_FROM_BELIEF = "far from belief"
-    JUMPS = "jumps"
-    UNCONFIRMED = "unconfirmed"
-    ISOLATED = "isolated"
-    AMBIGUOUS = "ambiguous"
-    OFF_MAP = "off the map"
-
-
-class Status(StrEnum):
-    """How far the estimate can be trusted."""
-
-    LOCALIZED = "localized"
-    APR_ONLY = "apr only"
-    PREDICTING = "predicting"
-    LOST = "lost"
-
-
-@dataclass(frozen=True, slots=True)
-class CoordinateFrame:
-    """What positions are relative to. One map has one; mixing two is refused."""
-
-    kind: str = "local"
-    zone: str | None = None
-    origin: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +61,15 @@ class Frame:
     sequence: str
     index: int
     stamp: int
-    image: Callable[[], Shaped[np.ndarray, "height width"]]
+    image: Callable[[], Picture]
     position: Float[np.ndarray, "2"] | None = None
     heading: float | None = None
     file: Path | None = None
     motion: Odometry | None = None
+
+    def __repr__(self) -> str:
+        where = "" if self.position is None else f", at {_name_position(self.position)}"
+        return f"Frame({self.sequence!r} {self.index}, stamp {self.stamp}{where})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +88,11 @@ class Percept:
     motion: Odometry | None = None
     shift: float | None = None
     keypoints: LazyKeypoints | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        pose = "" if self.position is None else f", pose head at {_name_position(self.position)}"
+        fault = f", {self.fault}" if self.fault else ""
+        return f"Percept(stamp {self.stamp}, {np.size(self.descriptor)} dimensions{pose}{fault})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +241,13 @@ class Estimate:
     """How surprising an accepted reference was: its innovation squared, in the filter's own deviations."""
     route: RouteBelief | None = None
     """Only the route filter has one."""
+    frame: CoordinateFrame = LOCAL_FRAME
+    """What the position is relative to."""
+
+    def __repr__(self) -> str:
+        where = f"{_name_position(self.position)} ± {self.belief.semi_axis:.2f} m"
+        like = f" {self.candidate.sequence!r} {self.candidate.reference}" if self.candidate else ""
+        return f"Estimate({self.status} at {where}, stamp {self.stamp}, {self.verdict.reason}{like})"
 
     @property
     def stamp(self) -> int:
@@ -283,6 +258,11 @@ class Estimate:
     def position(self) -> Float[np.ndarray, "2"]:
         """Fused position in metres."""
         return self.belief.position
+
+    @property
+    def lon_lat(self) -> tuple[float, float] | None:
+        """Longitude and latitude of the position in degrees (WGS 84), computed here; None in a local frame."""
+        return self.frame.find_lon_lat(self.position)
 
     @property
     def covariance(self) -> Float[np.ndarray, "2 2"]:
@@ -297,3 +277,7 @@ class Estimate:
             return self.percept.heading
         found = self.verdict.accepted and self.status is Status.LOCALIZED
         return self.candidate.heading if found else None
+
+
+def _name_position(position: Float[np.ndarray, "2"]) -> str:
+    return f"({', '.join(f'{coordinate:.2f}' for coordinate in position)})"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tmapr.artifacts.trajectory import HEADER, load_estimates, save_estimates
+from tmapr.data.coordinates import tangent_plane, utm_grid
 from tmapr.exceptions import InputError
 from tmapr.types import (
     NANOSECONDS,
@@ -29,7 +30,8 @@ DESCRIPTOR = np.array([0.6, 0.8])
 CONTRACT = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
     "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis,"
-    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence,p_place,p_off_map"
+    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence,p_place,p_off_map,"
+    "lon,lat"
 )
 
 
@@ -144,14 +146,14 @@ def test_whether_places_constrained_the_search_is_told_of_every_frame_that_was_s
 def test_a_cell_names_the_traverse_of_the_judged_reference_whatever_it_is_called(name, files, rng):
     table = written(files, [full(STAMP, rng, sequence=name), bare(STAMP + 1, rng)])
     with files[0].open(newline="") as lines:
-        assert [row[-3] for row in csv.reader(lines)] == ["reference_sequence", name, ""]
+        assert [row[-5] for row in csv.reader(lines)] == ["reference_sequence", name, ""]
     assert table.reference_sequences.values.tolist() == [name, ""]
     assert table.reference_sequences.known.tolist() == [True, False]
 
 
-def test_the_last_cells_say_how_probable_the_place_is_and_that_there_is_none(files, rng):
+def test_two_cells_say_how_probable_the_place_is_and_that_there_is_none(files, rng):
     table = written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
-    assert [line.split(",")[-2:] for line in files[0].read_text().splitlines()[1:]] == [
+    assert [line.split(",")[-4:-2] for line in files[0].read_text().splitlines()[1:]] == [
         ["0.30000000000000004", "0.14285714285714285"],
         ["", ""],
     ]
@@ -194,6 +196,22 @@ def test_leverage_is_kept_without_a_candidate(files, rng):
     lonely = Estimate(estimate.belief, estimate.percept, None, estimate.verdict, estimate.status, Recognition((), 0.25))
     table = written(files, [lonely])
     assert (table.leverages.values[0], table.similarities.known[0]) == (0.25, False)
+
+
+@pytest.mark.parametrize("frame", [tangent_plane(179.9999, 60.0), utm_grid("52N", 352_900.0, 4_026_400.0)])
+def test_the_last_cells_are_longitude_and_latitude_where_the_map_has_them(frame, files, rng):
+    placed = [replace(each, frame=frame) for each in (full(STAMP, rng), bare(STAMP + 1, rng))]
+    table = written(files, placed)
+    told = np.array([line.split(",")[-2:] for line in files[0].read_text().splitlines()[1:]], dtype=float)
+    wanted = np.array([each.lon_lat for each in placed])
+    assert table.degrees.values.tobytes() == told.tobytes() == wanted.tobytes()
+    np.testing.assert_allclose(frame.to_degrees(table.positions), wanted, rtol=1e-15)
+
+
+def test_an_estimate_in_a_local_frame_has_no_longitude_and_latitude(files, rng):
+    estimate = full(STAMP, rng)
+    assert estimate.lon_lat is None
+    assert not written(files, [estimate]).degrees.known.any()
 
 
 def test_the_learned_frames_are_marked(files, rng):
@@ -290,12 +308,15 @@ def test_a_value_that_could_not_be_read_back_is_not_written(margin, files, rng):
         ("apr_y", "", "line 3: only some of apr_x, apr_y are empty"),
         ("similarity", "", "line 3: only some of reference, ref_x"),
         ("p_off_map", "", "line 3: only some of p_place, p_off_map are empty"),
-        ("x", "1,2", "line 3: has 37 fields, the header has 36"),
+        ("lat", "", "line 3: only some of lon, lat are empty"),
+        ("lon", "east", "line 3: lon cannot be 'east'"),
+        ("x", "1,2", "line 3: has 39 fields, the header has 38"),
         ("x", '"1', "cannot be read as a table"),
     ],
 )
 def test_a_bad_cell_is_refused_by_file_line_and_value(column, cell, message, files, rng):
-    written(files, [full(STAMP, rng), full(STAMP + 1, rng)])
+    placed = tangent_plane(10.0, 50.0)
+    written(files, [replace(full(STAMP + row, rng), frame=placed) for row in (0, 1)])
     header, first, second = files[0].read_text().splitlines()
     cells = second.split(",")
     cells[header.split(",").index(column)] = cell

@@ -8,7 +8,7 @@ import pytest
 from proving import CHOOSING, REPORTING
 from proving_rows import METHOD, ROWS, load_current, load_rows
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, load_settings
+from tmapr.experiment import read_experiment
 
 HOME = Path(__file__).parents[2]
 CHOOSING_SEEDS = {11, 12}
@@ -54,7 +54,7 @@ def test_the_plain_style_is_calibrated_on_its_choosing_seeds_and_reported_on_oth
     assert len(seeds) == 10
     assert not seeds & CHOOSING_SEEDS
     for path in (HOME / "experiments").glob("calibrate-*.toml"):
-        root = load_settings(Experiment, path).data.root
+        root = read_experiment(path).data.root
         assert int(root.rsplit("-", 1)[1]) in CHOOSING_SEEDS
 
 

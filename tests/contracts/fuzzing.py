@@ -180,10 +180,9 @@ bounds = [0.0, 0.0, 1.0, 1e3]
 
 
 def make_toml(home):
-    from tmapr.config import load_settings
-    from tmapr.experiment import Experiment
+    from tmapr.experiment import read_experiment
 
-    yield Target(write(home / "e.toml", EXPERIMENT), lambda path: load_settings(Experiment, path))
+    yield Target(write(home / "e.toml", EXPERIMENT), lambda path: read_experiment(path))
     value = "places.cell=15.0\nfusion.noise='paper'\ndata.test=['a','b']"
     yield Target(write(home / "set.txt", value), read_overrides)
 
@@ -236,12 +235,11 @@ def make_run(home):
 def make_npz(home):
     from tmapr.artifacts.beliefs import load_beliefs
     from tmapr.artifacts.percepts import Recording
-    from tmapr.config import load_settings
-    from tmapr.experiment import Experiment
+    from tmapr.experiment import read_experiment
     from tmapr.system import Map, resume
 
     folder = make_run(home)
-    system = load_settings(Experiment, folder / "experiment.toml").system
+    system = read_experiment(folder / "experiment.toml").system
     environment = Map.load(folder / "map.npz", system)
     for name, read in (
         ("percepts/night.npz", Recording.load),
@@ -303,7 +301,6 @@ def make_safetensors(home):
 
 def make_bags(home):
     from bags import ODOMETRY, START, TENTH, images, odometry, written
-
     from tmapr.data.bag import read_bag
 
     def go_through(path):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,9 +28,10 @@ def finished(tmp_path_factory):
     write_drive(home)
     (home / "runs/block").rename(home / "run")
     thin_percepts(RunFolder(home / "run"), 3)
-    for verb in ("map", "run"):
-        assert command(verb, str(home / "block.toml"), "--run", str(home / "run"), "--quiet") == 0
-    assert command("evaluate", str(home / "run"), "--quiet") == 0
+    with chdir(home):
+        for verb in ("map", "run"):
+            assert command(verb, "block.toml", "--run", "run", "--quiet") == 0
+        assert command("evaluate", "run", "--quiet") == 0
     return home
 
 
@@ -189,7 +191,7 @@ REFUSED = [
     ("a reference without truth", remade("noon", without_truth), MAP, "noon: no frame has both a position"),
     ("a reference of frozen frames", remade("noon", all_faulty), MAP, "noon: no frame has both a position"),
     ("references in two frames", both(edit('"noon"', '["noon", "dusk"]'), remade("dusk", elsewhere)), MAP,
-     "dusk: positions are in CoordinateFrame(kind='utm'"),
+     "dusk: has positions as UTM 52N, the map as x,y in a frame of their own; give x,y here"),
     ("references of two encoders", both(edit('"noon"', '["noon", "dusk"]'), remade("dusk", narrowed)), MAP,
      "dusk: its descriptors have 7 dimensions, those of noon 128"),
     ("a second reference without truth", both(edit('"noon"', '["noon", "dusk"]'), remade("dusk", without_truth)), MAP,
@@ -199,7 +201,7 @@ REFUSED = [
     ("a run before a map", remove("run/map.npz"), RUN, "map.npz: no such file"),
     ("other places settings", edit("64", "32"), RUN, "places.projection.dimension = 64 (now 32); run `tmapr map`"),
     ("nothing to test", edit('["night"]', "[]"), RUN, "data.test is empty"),
-    ("positions of another kind", remade("night", elsewhere), RUN, "the map's in CoordinateFrame(kind='local'"),
+    ("positions of another kind", remade("night", elsewhere), RUN, "UTM 52N, the map as x,y in a frame of their own"),
     ("a negative delay", nothing, (*RUN, "--label-delay", "-1"), "labels.delay: input should be greater than or equal"),
     ("no run to evaluate", nothing, ("evaluate", "nowhere"), "nowhere: no such run folder; make one with"),
     ("an interrupted run", remove("run/provenance.json"), EVALUATE, "run: holds no finished run"),
@@ -213,21 +215,21 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def content_of(home):
-    """Every file but the log, which a refusal is written into."""
-    return {path: path.read_bytes() for path in home.rglob("*") if path.is_file() and path.name != "log.txt"}
-
-
 @pytest.mark.parametrize(("what", "spoil", "arguments", "answer"), REFUSED, ids=[case[0] for case in REFUSED])
 def test_a_mistake_gets_one_line_and_exit_code_2(what, spoil, arguments, answer, home, capsys):
     spoil(home)
-    files = content_of(home)
+    files = read_files(home)
     assert command(*arguments) == 2
     said = capsys.readouterr().err
     assert answer in said
     assert said.count("\n") == 1
     # Nothing was lost, half-written or executed.
-    assert content_of(home) == files
+    assert read_files(home) == files
+
+
+def read_files(home):
+    """All but the log, which says that something was refused."""
+    return {path: path.read_bytes() for path in home.rglob("*") if path.is_file() and path.name != "log.txt"}
 
 
 def test_a_state_of_another_map_is_not_loaded(home):
@@ -299,7 +301,7 @@ MISTAKEN = [
     ("a lesson never learned",
      lambda localizer, p: localizer.classifier.unlearn(spoiled_lesson(localizer, p, rows=np.full((3, 64), 9.0))),
      InputError, "holds something else than `learn` gave it"),
-    ("a state without its map", lambda localizer, p: localizer.save("elsewhere"), InputError, "holds no map.npz"),
+    ("a state to a file", lambda localizer, p: localizer.save(__file__), InputError, "is a file; name a folder"),
     ("a folder without a map", lambda localizer, p: load("nowhere"), InputError, "nowhere: holds no map.npz"),
 ]  # fmt: skip
 

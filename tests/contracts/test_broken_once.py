@@ -6,6 +6,7 @@ The other failures of that kind are in the tables beside this file: bad files, a
 import json
 import resource
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from interruptions import results_of
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.trajectory import load_estimates
+from tmapr.experiment import dump_experiment, read_experiment
 from walked import COUNT, write_list, write_walk
 
 MAP, RUN = ("map", "walk.toml", "--run", "run"), ("run", "walk.toml", "--run", "run")
@@ -82,7 +84,8 @@ def test_a_table_of_an_ablation_is_not_shown_of_recordings_that_changed(home, ca
     tree = {"kind": "ablation", "experiment": "walk", "settings_sha256": "0" * 64, "made_from": made_from, "rows": rows}
     (home / "run/ablation.json").write_text(json.dumps(tree))
     (home / "run/ablate/full").mkdir(parents=True)
-    shutil.copy(home / "run/experiment.toml", home / "run/ablate/full")
+    made = read_experiment(Path("run/experiment.toml"))
+    (home / "run/ablate/full/experiment.toml").write_text(dump_experiment(made, Path("run/ablate/full")))
     assert command(*REPORT, "--table", "system") == 0
     assert capsys.readouterr().err == ""
     write_list(home / "data/night", range(COUNT), shift=12.0)
@@ -149,6 +152,7 @@ def test_a_check_refuses_positions_that_a_run_refuses(home, capsys):
     (home / "data/noon/frames.csv").write_text("\n".join(["stamp,file,lon,lat", *rows]) + "\n")
     for arguments in (("check", "walk.toml"), RUN):
         assert command(*arguments, "--quiet") == 2
-        assert "night: " in (said := capsys.readouterr().err)
-        assert "positions are in CoordinateFrame(kind='local'" in said
-        assert said.endswith("; convert one of them\n")
+        assert capsys.readouterr().err == (
+            "tmapr: data/night/frames.csv: has positions as x,y in a frame of their own, the map as longitude and"
+            " latitude; give lon,lat here, or map with x,y\n"
+        )

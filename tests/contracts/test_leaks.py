@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from commandline import command
 from tmapr.config import dump_toml, load_settings
 from tmapr.data.drives import find_marks
-from tmapr.experiment import Data, Experiment
+from tmapr.experiment import Data, Experiment, read_experiment
 
 ROLES = ("train", "validation", "reference", "adapt", "stream")
 STEREO = ("ms2", "sthereo")
@@ -246,8 +246,8 @@ def test_a_list_of_drives_that_means_nothing_is_refused(drives, told, tmp_path, 
 def test_drives_are_set_on_the_command_line_whole_or_one_at_a_time(tmp_path):
     file = write_experiment(tmp_path, tree("folder", tmp_path), role="train", name="dusk")
     more = ["data.adapt=['noon']"]
-    whole = load_settings(Experiment, file, [*more, 'data.drives={tower=["noon", "dusk"], "two words"=["night"]}'])
-    single = load_settings(Experiment, file, [*more, 'data.drives.tower=["noon", "dusk"]'])
+    whole = read_experiment(file, [*more, 'data.drives={tower=["noon", "dusk"], "two words"=["night"]}'])
+    single = read_experiment(file, [*more, 'data.drives.tower=["noon", "dusk"]'])
     assert whole.data.drives == {"tower": ("noon", "dusk"), "two words": ("night",)}
     assert single.data.drives == {"tower": ("noon", "dusk")}
 

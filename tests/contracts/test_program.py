@@ -27,6 +27,7 @@ ROUTE = System(places=SMALL, labels=Labels(mode="truth", delay=3))
 PAPER = System(places=SMALL, tracking=paper_tracking(min_similarity=0.82), fusion=car_fusion())
 WORLD = DescriptorField.from_seed(3, dimension=DIM)
 HERE = np.array([10.0, 0.0])
+COUNTS = np.zeros((4, 4), np.uint16)
 HIDDEN = np.ma.masked_array([10.0, 0.0], [True, False])
 
 
@@ -56,7 +57,7 @@ def stream():
 @pytest.fixture
 def localizer(environment, stream):
     """One in the middle of a drive, with labels waiting and a lesson learned."""
-    found = build(ROUTE, environment, perceive=lambda frame: Percept(frame.stamp, frame.image()))
+    found = build(ROUTE, environment, begin_stream=lambda: lambda frame: Percept(frame.stamp, frame.image()))
     for row in range(20):
         found.teach(found.observe(stream.percepts[row]), stream.truth[row])
     return found
@@ -128,8 +129,16 @@ MISTAKEN = {
     "observe a descriptor of objects": (observing(descriptor=np.array([{}] * DIM)), "got an array of object"),
     "observe a long descriptor": (observing(descriptor=np.full(DIM, 1.0)), "has length 5.65685, it must be 1"),
     "observe bytes": (observing(descriptor=b"\0" * DIM), "one row of numbers, got b'"),
-    "step nothing": (lambda localizer, p: localizer.step(None), "`step` takes a Frame (stamp and image), got None"),
-    "step an image": (lambda localizer, p: localizer.step(np.zeros((4, 4), np.uint16)), "got an array of uint16"),
+    "step nothing": (lambda localizer, p: localizer.step(None), "an image as an array and its stamp, got None"),
+    "step an image alone": (lambda localizer, p: localizer.step(COUNTS), "an array has no stamp; give it when it was"),
+    "step a float stamp of an image": (lambda localizer, p: localizer.step(COUNTS, 1.5), f"`step`: the stamp {STAMP}"),
+    "step degrees Celsius": (lambda localizer, p: localizer.step(COUNTS * 0.1, 7), "uint16, as the camera counts, got"),
+    "step a colour image": (lambda localizer, p: localizer.step(np.zeros((4, 4, 3), np.uint8), 7), "(4, 4, 3)"),
+    "step an empty image": (lambda localizer, p: localizer.step(COUNTS[:0], 7), "with shape (0, 4)"),
+    "step a hidden image":
+        (lambda localizer, p: localizer.step(np.ma.masked_array(COUNTS, COUNTS == 0), 7), "masked values"),
+    "step a motion of numbers": (lambda localizer, p: localizer.step(COUNTS, 7, (8.0, 0.1)), "must be Odometry"),
+    "step a frame with a stamp": (lambda localizer, p: localizer.step(frame(7), 7), "the Frame has its own"),
     "step a percept": (lambda localizer, p: localizer.step(p), "`observe` takes a Percept"),
     "step a float stamp": (lambda localizer, p: localizer.step(frame(1.5)), f"frame 7: the stamp {STAMP} 1.5"),
     "learn nothing": (lambda localizer, p: localizer.learn(None, HERE), "a Percept is needed, got None"),
@@ -414,7 +423,7 @@ def test_frames_of_several_threads_are_tracked_in_the_order_in_which_they_were_p
         perceived.append(frame.stamp)
         return Percept(frame.stamp, frame.image())
 
-    found = build(ROUTE, environment, perceive=perceive)
+    found = build(ROUTE, environment, begin_stream=lambda: perceive)
     found.tracker = Noted(found.tracker)
 
     def work():

@@ -14,6 +14,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from rosbags.rosbag1 import Writer as Writer1
+from rosbags.rosbag2 import CompressionFormat, CompressionMode
+
 from bags import (
     GPS,
     GRAY,
@@ -37,9 +40,6 @@ from bags import (
     uncertain,
     written,
 )
-from rosbags.rosbag1 import Writer as Writer1
-from rosbags.rosbag2 import CompressionFormat, CompressionMode
-
 from tmapr.data.bag import Topics, read_bag
 from tmapr.data.coordinates import from_degrees, tangent_plane
 from tmapr.data.poses import Poses, wrap_angles
@@ -416,12 +416,14 @@ def test_a_receiver_that_never_had_a_fix_gives_no_positions(frame, expected, rec
 
 def test_fixes_cannot_be_placed_in_a_local_frame(record):
     message = refusal(record(*ONE, *DRIVE), frame=LOCAL)
-    assert f"topic {GPS}: longitude and latitude cannot be placed in a local frame" in message
+    assert f"topic {GPS}: has positions as longitude and latitude, the map as x,y in a frame of their own" in message
 
 
 def test_local_positions_cannot_be_placed_in_a_tangent_plane_and_may_be_left_out(record):
     path = record(*ONE, (ODOMETRY, START, odometry(0.0, 0.0, 0.0)))
-    assert f"topic {ODOMETRY}: local positions cannot be placed in the tangent plane" in refusal(path, frame=ELSEWHERE)
+    message = refusal(path, frame=ELSEWHERE)
+    assert f"topic {ODOMETRY}: has positions as x,y in a frame of their own, the map as longitude and" in message
+    assert message.endswith('or map with x,y, or go without: data.topics.position = ""')
     sequence = read_bag(path, "run", ELSEWHERE, Topics(position=""))
     assert sequence.frame == ELSEWHERE
     assert [frame.position for frame in sequence] == [None]

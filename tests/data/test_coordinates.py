@@ -22,8 +22,8 @@ from tmapr.types import CoordinateFrame
 
 A, B = 6_378_137.0, 6_356_752.314245179  # metres: the semi-axes of WGS 84
 CAMPUS = (127.3653, 36.3721)
-HOMES = [CAMPUS, (0.0, 0.0), (-70.6, -33.5), (179.99, 51.9), (18.9, 69.6)]
-FAR = 20_000.0
+HOMES = [CAMPUS, (0.0, 0.0), (-70.6, -33.5), (179.99, 51.9), (18.9, 69.6), (10.0, 89.99), (-100.0, 90.0), (33.0, -90.0)]
+FAR = 50_000.0
 
 
 def degrees_of(positions, home):
@@ -39,6 +39,14 @@ def degrees_of(positions, home):
     c = np.sum((level / axes) ** 2, axis=1) - 1
     x, y, z = (level + np.outer((-b + np.sqrt(b**2 - a * c)) / a, up)).T
     return np.degrees(np.stack([np.arctan2(y, x), np.arctan2(z * A**2, np.hypot(x, y) * B**2)], axis=1))
+
+
+def topocentric(home):
+    """PROJ's way from degrees to East, North and up."""
+    return pytest.importorskip("pyproj").Transformer.from_pipeline(
+        "+proj=pipeline +step +proj=unitconvert +xy_in=deg +xy_out=rad +step +proj=cart +ellps=WGS84"
+        f" +step +proj=topocentric +ellps=WGS84 +lon_0={home[0]} +lat_0={home[1]} +h_0=0"
+    )
 
 
 def metres(home, lon, lat):
@@ -57,18 +65,27 @@ def test_degrees_become_the_metres_of_an_independent_formula(rng, home):
 
 
 @pytest.mark.parametrize("home", HOMES)
-def test_there_and_back_is_the_identity_within_twenty_kilometres(rng, home):
+def test_there_and_back_is_the_identity_within_fifty_kilometres(rng, home):
     truth = spread(rng)
     lon, lat = to_degrees(truth, tangent_plane(*home)).T
     np.testing.assert_allclose(from_degrees(lon, lat, tangent_plane(*home)), truth, atol=1e-6, rtol=0)
 
 
 @budget(max_examples=200, deadline=None, derandomize=True)
-@given(lon=st.floats(-180, 180), lat=st.floats(-75, 75), east=st.floats(-FAR, FAR), north=st.floats(-FAR, FAR))
-def test_there_and_back_is_the_identity_everywhere_but_at_the_poles(lon, lat, east, north):
+@given(lon=st.floats(-180, 180), lat=st.floats(-90, 90), east=st.floats(-FAR, FAR), north=st.floats(-FAR, FAR))
+def test_there_and_back_is_the_identity_everywhere(lon, lat, east, north):
     frame = tangent_plane(lon, lat)
     (found,) = to_degrees(np.array([[east, north]]), frame)
+    assert -180 <= found[0] < 180
     np.testing.assert_allclose(from_degrees(found[:1], found[1:], frame), [[east, north]], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_proj_finds_the_degrees_of_positions_where_they_are(rng, home):
+    truth = spread(rng)
+    lon, lat = to_degrees(truth, tangent_plane(*home)).T
+    east, north, _ = topocentric(home).transform(lon, lat, np.zeros_like(lon))
+    np.testing.assert_allclose(np.stack([east, north], axis=1), truth, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("home", HOMES)
@@ -116,15 +133,66 @@ def test_a_parallel_goes_east_on_its_circle_and_bends_to_the_pole(span):
 
 @pytest.mark.parametrize("home", HOMES)
 def test_proj_says_the_same(rng, home):
-    pyproj = pytest.importorskip("pyproj")
-    topocentric = pyproj.Transformer.from_pipeline(
-        "+proj=pipeline +step +proj=unitconvert +xy_in=deg +xy_out=rad +step +proj=cart +ellps=WGS84"
-        f" +step +proj=topocentric +ellps=WGS84 +lon_0={home[0]} +lat_0={home[1]} +h_0=0"
-    )
     lon, lat = degrees_of(spread(rng), home).T
-    east, north, _ = topocentric.transform(lon, lat, np.zeros_like(lon))
+    east, north, _ = topocentric(home).transform(lon, lat, np.zeros_like(lon))
     found = from_degrees(lon, lat, tangent_plane(*home))
     np.testing.assert_allclose(found, np.stack([east, north], axis=1), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("zone", ["1N", "31N", "52N", "60N", "1S", "19S", "60S"])
+def test_proj_finds_the_degrees_of_a_utm_grid_where_they_are(rng, zone):
+    pyproj = pytest.importorskip("pyproj")
+    south = zone.endswith("S")
+    northing = rng.uniform(1_100_000, 10_000_000, 500) if south else rng.uniform(0, 9_330_000, 500)
+    points = np.column_stack([rng.uniform(166_000, 834_000, 500), northing])
+    crs = 32_700 + int(zone[:-1]) if south else 32_600 + int(zone[:-1])
+    lon, lat = pyproj.Transformer.from_crs(crs, 4326, always_xy=True).transform(*points.T)
+    found = to_degrees(points - [500_000.0, 1_000_000.0], utm_grid(zone, 500_000.0, 1_000_000.0))
+    _, _, apart = pyproj.Geod(ellps="WGS84").inv(lon, lat, *found.T)
+    assert np.max(apart) < 1e-5
+    assert (found[:, 0] >= -180).all()
+    assert (found[:, 0] < 180).all()
+
+
+def test_the_middle_of_a_zone_is_its_meridian_and_the_equator_its_zero():
+    np.testing.assert_allclose(
+        to_degrees(np.array([[500_000.0, 0.0]]), utm_grid("31N", 0.0, 0.0)), [[3.0, 0.0]], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        to_degrees(np.array([[500_000.0, 1e7]]), utm_grid("31S", 0.0, 0.0)), [[3.0, 0.0]], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("frame", [tangent_plane(*CAMPUS), utm_grid("52N", 352_900.0, 4_026_400.0)])
+def test_a_position_that_is_unknown_or_not_on_earth_has_no_degrees(frame):
+    found = to_degrees(np.array([[np.nan, 0.0], [7e6, 0.0], [-1e8, 1e8], [0.0, 0.0]]), frame)
+    assert np.isnan(found).all(axis=1).tolist() == [True, True, True, False]
+    assert frame.find_lon_lat(np.array([7e6, 0.0])) is None
+
+
+def test_positions_in_a_local_frame_have_no_degrees():
+    assert CoordinateFrame().to_degrees(np.zeros((1, 2))) is None
+    with pytest.raises(InputError, match=r"^positions in a local frame have no longitude and latitude$"):
+        to_degrees(np.zeros((1, 2)), CoordinateFrame())
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (tangent_plane(*CAMPUS), True),
+        (utm_grid("52N", 0.0, 0.0), True),
+        (utm_grid("07S", 0.0, 0.0), True),
+        (utm_grid("61N", 0.0, 0.0), False),
+        (utm_grid("0N", 0.0, 0.0), False),
+        (CoordinateFrame(UTM, None, (0.0, 0.0)), False),
+        (CoordinateFrame(ENU, None, (10.0,)), False),
+        (CoordinateFrame(ENU, None, (10.0, 91.0)), False),
+        (CoordinateFrame(ENU, None, (np.nan, 0.0)), False),
+        (CoordinateFrame(), False),
+    ],
+)
+def test_only_a_plane_or_a_grid_somewhere_is_on_earth(frame, told):
+    assert frame.on_earth == told
 
 
 def test_utm_loses_the_whole_metres_of_its_origin():

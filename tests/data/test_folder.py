@@ -69,7 +69,10 @@ def test_degrees_become_metres_in_the_frame_given_or_at_the_first_fix(frame, dri
 
 
 def test_degrees_do_not_fit_into_a_local_map(drive):
-    with pytest.raises(InputError, match="longitude and latitude cannot be placed in a local frame"):
+    with pytest.raises(
+        InputError,
+        match="the map as x,y in a frame of their own; give x,y here, or map with lon,lat",
+    ):
         drive(listed("stamp,file,lon,lat", "1,a.png,127,36"), CoordinateFrame())
 
 

@@ -413,7 +413,7 @@ def test_a_name_says_which_camera(whole, name):
 
 
 def test_another_kind_of_frame_is_refused(whole):
-    with pytest.raises(InputError, match="longitude and latitude cannot be placed in UTM 52N"):
+    with pytest.raises(InputError, match="as longitude and latitude, the map as UTM 52N; give easting,northing,zone"):
         read_ms2(whole, LEFT, utm_grid("52N", 353_315.0, 4_026_668.0))
 
 

@@ -4,14 +4,14 @@ import os
 
 import numpy as np
 import pytest
-from bags import images, scenes, written
 
+from bags import images, scenes, written
 from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.sources import UNREADABLE
 from tmapr.data.bag import Topics, read_bag
 from tmapr.data.folder import read_folder
-from tmapr.data.opening import is_there
 from tmapr.data.survey import survey
+from tmapr.experiment import Data, is_data_there
 
 
 @pytest.fixture
@@ -91,6 +91,7 @@ def test_a_bag_is_known_by_its_state_and_its_images_by_their_counts(tmp_path, rn
     ],
 )
 def test_a_sequence_is_there_if_its_folder_is(layout, name, there, tmp_path):
-    assert not is_there(layout, tmp_path, name)
+    data = Data(layout=layout, root=str(tmp_path))
+    assert not is_data_there(data, name)
     (tmp_path / there).mkdir(parents=True)
-    assert is_there(layout, tmp_path, name)
+    assert is_data_there(data, name)

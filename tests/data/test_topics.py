@@ -3,8 +3,8 @@
 import cv2
 import numpy as np
 import pytest
-from bags import GPS, ODOMETRY, SCENE, START, TENTH, THERMAL, fix, image, odometry, written
 
+from bags import GPS, ODOMETRY, SCENE, START, TENTH, THERMAL, fix, image, odometry, written
 from commandline import command
 from tmapr.data.bag import Topics, read_bag
 from tmapr.data.topics import list_topics

@@ -12,10 +12,10 @@ from made_up import thin_percepts, write_block
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import load_estimates
-from tmapr.config import changed, load_settings
+from tmapr.config import changed
 from tmapr.config.tree import as_tree
 from tmapr.evaluation.errors import position_errors, summarize_errors
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 from tmapr.running.finished import FinishedRun
 from tmapr.studies.ablation import SUBSETS, SYSTEMS, plan_jobs
 from tmapr.studies.calibration import CalibrationData
@@ -65,7 +65,7 @@ def test_rows_without_a_filter_are_the_inputs_of_those_with_one(home, found):
 
 
 def test_the_full_row_is_the_subset_that_the_experiment_uses(home, found):
-    jobs = plan_jobs(load_settings(Experiment, home / "block.toml"), RunFolder(home / "runs/block"))
+    jobs = plan_jobs(read_experiment(home / "block.toml"), RunFolder(home / "runs/block"))
     assert jobs["full"] is jobs["ugh"]
     assert jobs["apr"] is jobs["full"]
     assert row(found, "full")["rmse"] == row(found, "ugh")["rmse"]
@@ -108,7 +108,7 @@ def test_a_row_that_was_interrupted_is_run_again(home, found, capsys):
 def test_other_percepts_make_every_row_anew(home, found, tmp_path):
     run = tmp_path / "runs/block"
     shutil.copytree(home / "runs/block", run, symlinks=True)
-    jobs = plan_jobs(load_settings(Experiment, home / "block.toml"), RunFolder(run))
+    jobs = plan_jobs(read_experiment(home / "block.toml"), RunFolder(run))
     assert all(job.is_done() for job in jobs.values())
     recording = Recording.load(RunFolder(run).percepts("night"))
     Recording("night", recording.percepts, recording.truth + 1.0, recording.known, recording.frame).save(
@@ -136,13 +136,13 @@ def test_with_a_validation_each_row_has_a_threshold_of_its_own(home, tmp_path, c
     assert command("ablate", file, "--run", run, "--workers", "2", "--quiet", *overrides) == 0
     found = json.loads((run / "ablation.json").read_text())
     assert found["calibrated_on"] == ["dusk"]
-    given = load_settings(Experiment, file, said).system
+    given = read_experiment(file, said).system
     recordings = (Recording.load(RunFolder(run).percepts(name)) for name in ("noon", "dusk"))
     reference, validation = ((recording,) for recording in recordings)
     for key, use in {"acil": (), "g": ("mixture",)}.items():
         system = changed(given, {"places.use": use})
         wanted = calibrate_row(system, CalibrationData(reference, (), validation))
-        assert load_settings(Experiment, RunFolder(run / "ablate" / key).experiment).system == wanted
+        assert read_experiment(RunFolder(run / "ablate" / key).experiment).system == wanted
         assert row(found, key)["threshold"] == wanted.tracking.gates.min_similarity != 0.4
     assert command("ablate", file, "--run", run, *overrides) == 0
     assert "11 runs, 11 of them there already" in capsys.readouterr().err
@@ -196,7 +196,7 @@ def test_a_calibration_is_a_file_that_an_experiment_includes(method, home, tmp_p
     values = tomllib.loads((tmp_path / "calibrated.toml").read_text())
     including = tmp_path / "other.toml"
     including.write_text('include = ["calibrated.toml"]\nname = "other"\n[places]\nprojection = { dimension = 64 }\n')
-    read = load_settings(Experiment, including)
+    read = read_experiment(including)
     assert values.keys() == SEARCHED[method]
     tree = as_tree(read)
     gates = values.pop("tracking", {"gates": {}})["gates"]

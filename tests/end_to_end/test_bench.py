@@ -14,8 +14,7 @@ from onnx import TensorProto, helper
 from test_train import EXPERIMENT, write_drive
 
 from commandline import command
-from tmapr.config import load_settings
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 from tmapr.perception.card import CLIP, Card, Descriptor, Input
 from tmapr.perception.onnx import INPUT, METADATA
 from tmapr.perception.vit import VisionTransformer
@@ -139,7 +138,7 @@ def test_frames_of_a_stream_are_as_good_as_those_of_a_test(bench, street, monkey
 
 
 def test_a_run_folder_starts_from_what_it_learned(recorded, street):
-    system = load_settings(Experiment, street / "experiment.toml").system
+    system = read_experiment(street / "experiment.toml").system
     mapped = Map.load(street / "map.npz", system).classifier()
     assert json.loads(recorded)["places"] > len(mapped.grid)
 

@@ -84,7 +84,7 @@ def test_a_sound_folder_is_well(check):
         assert f"\n  {line}\n" in printed
     for line in ("found      nothing that is wrong", "map        30 of 30 frames become references"):
         assert f"\n  {line}\n" in printed
-    assert "\n  run        30 frames are localized\n" in printed
+    assert "\n  run        30 frames are answered\n" in printed
 
 
 def test_an_experiments_sequences_are_checked_once_with_their_roles(check):
@@ -118,7 +118,7 @@ def test_warnings_are_listed_with_file_and_row_and_the_run_goes_on(home, check):
     assert "row 15      no position     data/night/images/015.png: 1 of 20 frames; the first\n" in printed
     assert "row 18      jump            data/night/images/018.png: 73.0 m in 0.100 s\n" in printed
     assert "found      1 frozen, 2 jump\n" in printed
-    assert "run        20 frames are localized, 2 of them passed over as faults (2 frozen)\n" in printed
+    assert "run        20 frames are answered, 2 of them passed over as faults (2 frozen)\n" in printed
     assert "evaluate   19 of 20 frames have a true position to compare with\n" in printed
     assert printed.endswith("50 frames in 2 sequences: 4 warnings, nothing that stops a run\n")
 
@@ -164,7 +164,7 @@ def test_what_follows_from_a_sample_is_said_as_a_bound_and_all_images_remove_it(
     lost = "; not: 1 whose image cannot be used (1 frozen), of 200 images read"
     assert figures(printed)["map"] == f"at most 249 of 250 frames become references{lost}"
     faults = "at least 1 of them passed over as faults (1 frozen), of 200 images read"
-    assert figures(printed)["run"] == f"250 frames are localized, {faults}"
+    assert figures(printed)["run"] == f"250 frames are answered, {faults}"
     code, printed, _ = check("data/long", "--all")
     assert (code, figures(printed)["read"]) == (0, "249 of 250 images, 248 of them usable")
     lost = "; not: 2 whose image cannot be used (1 frozen, 1 unreadable)"
@@ -193,8 +193,7 @@ def test_several_references_are_checked_each_as_one_and_must_be_placed_alike(hom
     (home / "data/noon/frames.csv").write_text(re.sub(r",(\d+),0\.0$", r",36.\1,127.3", table, flags=re.MULTILINE))
     code, _, err = check("walk.toml")
     assert (code, err.count("\n")) == (2, 1)
-    assert "back: positions are in " in err
-    assert "; convert one of them (and 1 more that stop a run)\n" in err
+    assert "data/back/frames.csv: has positions as x,y in a frame of their own, the map as longitude" in err
 
 
 def test_images_too_small_to_be_encoded_stop_a_run(home, check):

@@ -3,60 +3,20 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import venv
 import zipfile
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-PINS = re.findall(r"^([\w.-]+)==", (ROOT / "requirements/demo.txt").read_text(), re.MULTILINE)
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The package as it is published, made of a copy of the source tree."""
-    source = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
-        shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    out = tmp_path_factory.mktemp("wheel")
-    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", out, source], check=True)
-    (made,) = out.glob("*.whl")
-    return made
-
-
-@pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """An environment that has the wheel and what `make demo` pins, linked from this one, and no more."""
-    home = tmp_path_factory.mktemp("environment")
-    venv.create(home, symlinks=True)
-    subprocess.run([*PIP[:3], "--python", home / "bin/python", *PIP[3:], "install", "--no-deps", wheel], check=True)
-    (packages,) = home.glob("lib/python*/site-packages")
-    for name in PINS:
-        link_package(name, packages)
-    return home
-
-
-def link_package(name, packages):
-    """Bring what a package installed here into other site-packages; tools that built ours may be gone."""
-    try:
-        found = distribution(name)
-    except PackageNotFoundError:
-        return
-    for top in {Path(file).parts[0] for file in found.files} - {"..", "__pycache__"}:
-        if not (packages / top).exists():
-            (packages / top).symlink_to(found.locate_file(top))
+OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def tmapr(installed, *arguments, cwd, **variables):
     program = [installed / "bin/tmapr", *map(str, arguments)]
-    return subprocess.run(program, cwd=cwd, env=os.environ | variables, capture_output=True, text=True, check=False)
+    return subprocess.run(program, cwd=cwd, env=OUTSIDE | variables, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +43,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel):
 def test_the_command_is_the_wheels(installed, tmp_path):
     found = subprocess.run(
         [installed / "bin/python", "-c", "import tmapr; print(tmapr.__file__)"],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
+        cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert found.stdout.startswith(str(installed))
 

@@ -122,7 +122,7 @@ ALL = ("thermal", "out", "--stamps", "times.csv", "--gps", "gps.json")
 MISTAKEN = [
     # what, how it comes about, the command, and the line it gets
     ("no source", lambda home: None, ("nowhere", "out"), "nowhere: no such folder"),
-    ("a file for a source", lambda home: None, ("times.csv", "out"), "times.csv: is not a folder that can be read"),
+    ("a file for a source", lambda home: None, ("times.csv", "out"), "times.csv: is no recording; give"),
     ("a target in use", lambda home: write_png(home / "out/x.png", DARK), ALL, "out: is not empty; name a new folder"),
     ("a file for a target", lambda home: (home / "out").touch(), ALL, "out: is not a folder that can be read"),
     ("rows too few", lambda home: (home / "times.csv").write_text("1.5\n"), ALL, "times.csv: has 1 rows for 5 images"),

@@ -16,13 +16,13 @@ from tmapr.artifacts.arrays import digest, load_arrays
 from tmapr.artifacts.atomic import write_text
 from tmapr.config import dump_toml
 from tmapr.experiment import Experiment
-from tmapr.localizer import STATE_KIND, STATE_VERSION
 from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
+from tmapr.stages import STATE_KIND, STATE_VERSION
 from tmapr.system import System, make_map
 
 EXPERIMENT = Experiment(

@@ -12,9 +12,8 @@ import pytest
 
 from commandline import command
 from tmapr.artifacts.images import read_image
-from tmapr.config import load_settings
 from tmapr.data.opening import open_sequence
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 
 SMALL = ("--family", "campus", "--seed", "2", "--length", "160", "--frames", "12")
 NAMES = "reference:noon,dusk,night"
@@ -50,7 +49,7 @@ def test_every_traverse_can_be_checked_by_itself(out, layout):
 
 
 def test_the_experiment_maps_the_first_and_localizes_the_last(out, layout):
-    data = load_settings(Experiment, out / "experiment.toml").data
+    data = read_experiment(out / "experiment.toml").data
     eye = "" if layout == "folder" else "/left"
     assert data.layout == layout
     assert data.reference == f"reference{eye}"
@@ -61,7 +60,7 @@ def test_the_experiment_maps_the_first_and_localizes_the_last(out, layout):
 def test_the_experiment_trains_on_all_cameras_of_what_it_does_not_test(out, layout):
     eyes = [""] if layout == "folder" else ["/left", "/right"]
     expected = tuple(f"{name}{eye}" for name in ("reference", "dusk") for eye in eyes)
-    assert load_settings(Experiment, out / "experiment.toml").data.train == expected
+    assert read_experiment(out / "experiment.toml").data.train == expected
 
 
 def test_all_traverses_go_around_the_same_world(out, layout):

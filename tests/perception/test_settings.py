@@ -160,6 +160,13 @@ def test_weights_that_are_not_here_cannot_be_compared_and_are_accepted(weights, 
     weights.refuse_others("noon.npz", kept)
 
 
+def test_weights_that_are_not_here_are_known_by_their_name_from_any_folder(weights):
+    gone = [weights.model_copy(update={"encoder": name}) for name in ("elsewhere/encoder.pth", "elsewhere/other.pth")]
+    changes = [each.changes_since(as_kept(weights.origin), "percepts") for each in gone]
+    assert [len(each) for each in changes] == [0, 1]
+    assert "perception.encoder" in changes[1][0]
+
+
 def test_another_release_of_the_default_weights_is_refused_by_its_name():
     older = Origin(MINE.origin.settings, {"encoder": "efficientnet-lite0-00000000"})
     assert f"other encoder weights (efficientnet-lite0-00000000, now {DEFAULT_WEIGHTS})" in refusal(MINE, older)

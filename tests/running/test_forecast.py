@@ -70,7 +70,7 @@ def test_as_many_frames_become_references_and_are_passed_over_as_was_said(home, 
     found = {fault: faults.count(fault) for fault in set(faults) if fault}
     assert found == {"empty": 1, "saturated": 1, "frozen": 1, "invalid": 1}
     told = line_of(printed, "run", "night")
-    assert told.startswith(f"{COUNT} frames are localized, 4 of them passed over as faults (")
+    assert told.startswith(f"{COUNT} frames are answered, 4 of them passed over as faults (")
     assert sorted(re.search(r"\((.*)\)", told)[1].split(", ")) == ["1 empty", "1 frozen", "1 saturated", "1 unreadable"]
     assert line_of(printed, "evaluate", "night").startswith(f"14 of {COUNT} frames")
 
@@ -95,7 +95,7 @@ def test_a_recording_that_is_not_here_is_forecast_from_what_is_kept_of_it(home, 
     assert code == 0
     told = "night: is not in"
     assert told in line_of(printed, "kept", "night")
-    assert line_of(printed, "run", "night") == f"{COUNT} frames are localized"
+    assert line_of(printed, "run", "night") == f"{COUNT} frames are answered"
     code, _, complaint = said("run", "walk.toml", "--run", "run")
     assert (code, told in complaint) == (0, True)
 

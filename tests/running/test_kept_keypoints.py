@@ -12,8 +12,8 @@ from commandline import command
 from tmapr.artifacts.images import read_image, write_frame
 from tmapr.artifacts.keypoints import KeypointTable
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import changed, load_settings
-from tmapr.experiment import Experiment, load
+from tmapr.config import changed
+from tmapr.experiment import load, read_experiment
 from tmapr.perception.keypoints import KeypointFinder
 from tmapr.running.encoding import Encoding
 from tmapr.running.running import map_experiment, run_experiment
@@ -37,7 +37,7 @@ def home(walked, tmp_path):
 
 
 def experiment(home, **overrides):
-    return changed(load_settings(Experiment, home / "walk.toml"), overrides)
+    return changed(read_experiment(home / "walk.toml"), overrides)
 
 
 def make(home, run="run", trust="stamps", **overrides):

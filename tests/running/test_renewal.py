@@ -14,9 +14,8 @@ from tmapr.artifacts.arrays import load_arrays, save_arrays
 from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.percepts import KIND, VERSION, Origin, Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import load_settings
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 from tmapr.running import encoding as encoding_module
 from tmapr.running.encoding import Encoding
 from tmapr.running.evaluating import evaluate_run, read_errors
@@ -45,7 +44,7 @@ def home(walked, tmp_path):
 
 
 def experiment(home):
-    return load_settings(Experiment, home / "walk.toml")
+    return read_experiment(home / "walk.toml")
 
 
 def make(home, run, trust="stamps"):
@@ -268,7 +267,7 @@ def test_without_the_recording_they_are_used_as_they_are(home, unturned):
 
 
 def test_a_program_s_own_without_shifts_are_used_as_they_are(home):
-    own = load_settings(Experiment, home / "walk.toml", ["perception.encoder=own"])
+    own = read_experiment(home / "walk.toml", ["perception.encoder=own"])
     folder, told = RunFolder(home / "own"), []
     for name in ("noon", "night"):
         path = folder.percepts(name)
@@ -282,7 +281,7 @@ def test_a_program_s_own_without_shifts_are_used_as_they_are(home):
 
 def test_an_evaluation_of_what_version_3_left_is_not_refused(home):
     """Its estimates were made from percepts without shifts, and are compared with the same."""
-    own = load_settings(Experiment, home / "walk.toml", ["perception.encoder=own"])
+    own = read_experiment(home / "walk.toml", ["perception.encoder=own"])
     folder = RunFolder(home / "own")
     for name in ("noon", "night"):
         recording = Recording.load(home / f"run/percepts/{name}.npz")
@@ -373,7 +372,7 @@ def test_an_evaluation_of_estimates_that_no_longer_follow_is_refused(home, chang
 
 
 def test_a_program_s_new_percepts_are_mapped_again_and_its_old_estimates_refused(home):
-    own = load_settings(Experiment, home / "walk.toml", ["perception.encoder=own"])
+    own = read_experiment(home / "walk.toml", ["perception.encoder=own"])
     folder, told = RunFolder(home / "own"), []
     for name in ("noon", "night"):
         replace(Recording.load(home / f"run/percepts/{name}.npz"), origin=Origin(), sources=None).save(

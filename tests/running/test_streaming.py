@@ -17,12 +17,12 @@ from tmapr.artifacts.documents.runs import Errors, Provenance
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import load_estimates, save_estimates
-from tmapr.config import changed, load_settings
+from tmapr.config import changed
 from tmapr.evaluation.assessment import assess
 from tmapr.evaluation.loops import RADIUS
 from tmapr.evaluation.trial import Trial
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 from tmapr.running.evaluating import evaluate_run, read_errors, save_errors
 from tmapr.running.finished import FinishedRun
 from tmapr.running.progressive import localize
@@ -71,7 +71,7 @@ def streamed(home):
 
 def stream_by_hand(folder, delay, names=("dusk", "night")):
     """What a stream says, and the classifier that it leaves."""
-    experiment = load_settings(Experiment, folder.experiment)
+    experiment = read_experiment(folder.experiment)
     environment = Map.load(folder.map, experiment.system)
     classifier, learned, said = environment.classifier(), {}, {}
     for name in names:
@@ -94,7 +94,7 @@ def stream_by_hand(folder, delay, names=("dusk", "night")):
 
 
 def state_of(folder):
-    experiment = load_settings(Experiment, folder.experiment)
+    experiment = read_experiment(folder.experiment)
     return resume(experiment.system, Map.load(folder.map, experiment.system), folder.state)
 
 
@@ -122,13 +122,13 @@ def test_two_sequences_leave_what_one_leaves_and_another_goes_on_from(home, meth
     settings = (f"tracking.method='{method}'", f"labels.mode='{mode}'", "labels.delay=30")
     whole = run_copy(home, *STREAM, *settings)
     half = run_copy(home, *STREAM, "data.stream=['dusk']", *settings)
-    experiment = load_settings(Experiment, half.experiment)
+    experiment = read_experiment(half.experiment)
     learning = changed(experiment.system, {"labels": experiment.system.labels.streamed})
     localizer = resume(learning, Map.load(half.map, experiment.system), half.state)
     night = Recording.load(half.percepts("night"))
     localize(localizer, night, range(len(night)))
     localizer.end_drive()
-    assert_same(state_of(whole).arrays(), localizer.begin_drive().arrays())
+    assert_same(state_of(whole).arrays(), localizer.fork().arrays())
     assert load_estimates(whole.estimates("night")).learned.any()
 
 
@@ -265,7 +265,7 @@ def test_a_run_that_is_cut_off_in_the_stream_leaves_the_last_one(home):
                 raise KeyboardInterrupt
             yield row
 
-    experiment = load_settings(Experiment, home / "block.toml", [*STREAM, "labels.delay=5"])
+    experiment = read_experiment(home / "block.toml", [*STREAM, "labels.delay=5"])
     with pytest.raises(KeyboardInterrupt):
         run_experiment(experiment, folder, watch)
     assert results_of(folder.path) == before

@@ -14,7 +14,7 @@ from tmapr.artifacts.arrays import load_arrays, save_arrays
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import load_settings
-from tmapr.experiment import Experiment, load
+from tmapr.experiment import Experiment, load, read_experiment
 from tmapr.latency.workload import revisit
 from tmapr.reports.page.footage import Footage
 from tmapr.reports.page.matching import Matching
@@ -133,7 +133,7 @@ def test_all_that_is_within_ten_metres_of_either_traverse_is_an_opportunity(fold
 
 def test_a_program_gets_the_same_map_and_names(folder, recordings):
     localizer = load(folder.path)
-    system = load_settings(Experiment, folder.experiment).system
+    system = read_experiment(folder.experiment).system
     own = build(system, make_map(system, recordings["there"], recordings["back"]))
     for percept in recordings["dusk"].percepts[:5]:
         found = [each.recognise(percept).first for each in (localizer, own)]
@@ -164,7 +164,7 @@ def test_a_map_of_version_1_is_read_and_its_traverse_has_the_name_that_the_exper
     save_arrays(old.map, replace(header, version=1), kept)
     assert command("run", file, *given) == 0
     assert old.estimates("dusk").read_bytes() == estimates
-    read = Map.load(old.map, load_settings(Experiment, old.experiment).system).memory
+    read = Map.load(old.map, read_experiment(old.experiment).system).memory
     np.testing.assert_array_equal(read.headings, arrays["memory.headings"])
     assert command("run", file, "--run", old.path, "--quiet") == 2
 

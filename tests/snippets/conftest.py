@@ -73,9 +73,12 @@ def follow(new_home):
     def once(page: Path) -> Home:
         if page not in followed:
             home = new_home()
-            for block in read_blocks(page):
-                home.follow(block)
-            home.execute()
+            try:
+                for block in read_blocks(page):
+                    home.follow(block)
+                home.execute()
+            finally:
+                home.leave()
             followed[page] = home
         return followed[page]
 

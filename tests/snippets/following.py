@@ -1,5 +1,6 @@
 """How a snippet is followed in a home: commands are run, programs executed, experiments and lists of frames read."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -17,9 +18,7 @@ from world import copy_linked
 
 import tmapr
 from commandline import command
-from tmapr.config import load_settings
-from tmapr.data.opening import is_there
-from tmapr.experiment import Experiment
+from tmapr.experiment import is_data_there, read_experiment
 
 _SHELL_ONLY = set(";|&<>{}$~")
 _WRITTEN = ("--out", "--sheet")
@@ -42,6 +41,11 @@ class Home:
     printed: str = ""
     programs: list[Block] = field(default_factory=list)
 
+    @property
+    def installed(self) -> Path:
+        """Where its packages go."""
+        return self.folder / "installed"
+
     def follow(self, block: Block) -> None:
         """Do what a block says; programs are put off until `execute`."""
         if block.language == "sh":
@@ -61,7 +65,10 @@ class Home:
         with chdir(self.folder):
             # Here `tmapr` is called in this process, since a new one takes seconds to load.
             simple = Path(words[0]).name == "tmapr" and not _SHELL_ONLY & set(line.typed)
-            code = self._call(line) if simple else _run_shell(line.typed)
+            if words[:2] == ["pip", "install"]:
+                code = self._install(words[2:])
+            else:
+                code = self._call(line) if simple else _run_shell(line.typed)
             assert code == 0, f"{line.place}: {line.typed}: exit code {code}"
             for option in set(_WRITTEN) & set(words):
                 path = Path(words[words.index(option) + 1])
@@ -76,14 +83,25 @@ class Home:
             error.add_note(f"{line.place}: {line.typed}")
             raise
 
+    def _install(self, words: list[str]) -> int:
+        """Into this home, without a network: the environment of these tests stays as it is."""
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+        offline = ["--no-index", "--no-deps", "--no-build-isolation", "--target", self.installed]
+        sys.path.insert(0, str(self.installed))
+        return subprocess.run([*pip, *offline, *words], check=False).returncode
+
+    def leave(self) -> None:
+        """What was installed here is not found any more."""
+        sys.path[:] = [place for place in sys.path if place != str(self.installed)]
+
     def check_experiment(self, block: Block) -> None:
         """Write an experiment file and load it; with its data at hand, a run would go through."""
         path = self.folder / (block.named_file(".toml") or "snippet.toml")
         path.write_text(block.text)
         with chdir(self.folder):
-            data = load_settings(Experiment, path).data
+            data = read_experiment(path).data
             named = {name for names in data.roles.values() for name in names}
-            if all(is_there(data.layout, Path(data.root), name) for name in named):
+            if all(is_data_there(data, name) for name in named):
                 self.run(Line(block.place, f"tmapr check {path.name}"))
 
     def read_frames(self, block: Block) -> None:
@@ -102,7 +120,9 @@ class Home:
         if not self.programs:
             return
         program = "\n".join(block.text for block in self.programs)
-        given = {"cwd": self.folder, "env": shell_environment(), "capture_output": True, "text": True}
+        found = shell_environment()
+        found["PYTHONPATH"] = os.pathsep.join((found["PYTHONPATH"], str(self.installed)))
+        given = {"cwd": self.folder, "env": found, "capture_output": True, "text": True}
         done = subprocess.run([sys.executable, "-c", program], check=False, **given)
         assert done.returncode == 0, f"{self.programs[0].place}: {done.stderr}"
         self.printed = done.stdout

@@ -22,7 +22,7 @@ RIGHT = [
     "tmapr config; tmapr config street.toml",
     "make styles",
     "python benchmarks/styles.py --choosing",
-    "pip install 'tmapr[bags,geo]'",
+    "pip install 'tmapr[bags,tables]'",
     'docker run --rm -v "$PWD:/work" tmapr run street.toml --device cuda',
 ]
 

@@ -47,11 +47,13 @@ def make_world(home: Path) -> Path:
     write_bag(home / "morning.bag", walk(*LOOKS["noon"]))
     for name in ("evening", "patrol"):
         write_bag(home / f"{name}.mcap", walk(*LOOKS["night"]))
+    write_video(home / "patrol.mkv", walk(*LOOKS["night"]))
     write_flight(home / "flight/thermal", home / "flight/timestamps.csv", home / "flight/gps.json")
     hawk = home / "pvhawk_gps"
     write_flight(hawk / "radiometric", hawk / "timestamps.csv", hawk / "gps/gps.json")
     write_weights(home / "weights/dino_salad.ckpt")
     write_runs(home)
+    write_field(home)
     return home
 
 
@@ -91,6 +93,17 @@ def write_flight(images: Path, stamps: Path, fixes: Path) -> None:
         cv2.imwrite(str(images / f"frame_{row:06}.tiff"), counts)
     stamps.write_text("".join(f"2021-10-11T10:31:{36 + row / 10:.1f}\n" for row in range(5)))
     fixes.write_text(json.dumps([[10.18 + row * 1e-5, 49.6, 100.0] for row in range(5)]))
+
+
+def write_video(path: Path, images: list[np.ndarray]) -> None:
+    """16-bit gray without loss, and the table beside it."""
+    options = [cv2.VIDEOWRITER_PROP_IS_COLOR, 0, cv2.VIDEOWRITER_PROP_DEPTH, cv2.CV_16U]
+    writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, cv2.VideoWriter.fourcc(*"FFV1"), 10, (WIDTH, HEIGHT), options)
+    for counts in images:
+        writer.write(counts)
+    writer.release()
+    rows = [f"{START + row * TENTH},{2.0 * row},5.0" for row in range(len(images))]
+    path.with_suffix(".csv").write_text("\n".join(["stamp,x,y", *rows]) + "\n")
 
 
 def write_bag(path: Path, images: list[np.ndarray]) -> None:
@@ -135,8 +148,27 @@ def write_runs(home: Path) -> None:
             assert command(*typed.split(), "--quiet") == 0
         for name in ("demo", "other"):
             shutil.copytree("runs/street", f"runs/{name}", symlinks=True)
+        copy_linked(Path("data/night"), Path("runs/demo/data/night"))  # as `tmapr demo` keeps them
         paper = ("--run", "runs/other", "--set", "tracking.method=paper", "--quiet")
         assert command("run", "street.toml", *paper) == 0
+
+
+def write_field(home: Path) -> None:
+    """The same drives with longitude and latitude in place of metres, and a run of them; nothing is encoded again."""
+    for name in ("noon", "night"):
+        copy_linked(home / "data" / name, home / "field" / name)
+        table = home / "field" / name / "frames.csv"
+        _, *lines = table.read_text().splitlines()
+        cells = [line.split(",")[:2] for line in lines]
+        rows = [f"{stamp},{file},{127.36 + row * 2.2e-5:.7f},36.37" for row, (stamp, file) in enumerate(cells)]
+        table.write_text("\n".join(["stamp,file,lon,lat", *rows]) + "\n")
+    shutil.copytree(home / "runs/street/percepts", home / "runs/field/percepts")
+    (home / "field.toml").write_text(
+        'name = "field"\ndata = { root = "field", reference = "noon", test = ["night"] }\n'
+    )
+    with chdir(home):
+        for verb in ("map", "run"):
+            assert command(verb, "field.toml", "--quiet") == 0
 
 
 def write_weights(path: Path) -> None:

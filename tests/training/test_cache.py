@@ -317,7 +317,7 @@ def write_on_earth(folder, longitude=127.0):
 def test_positions_of_another_frame_than_the_map_s_are_refused(experiment, tmp_path):
     write_on_earth(tmp_path / "data/earth")
     elsewhere = experiment.data.model_copy(update={"reference": "earth"})
-    with pytest.raises(InputError, match=r"noon: positions are in .*; convert one of them"):
+    with pytest.raises(InputError, match=r"noon/frames\.csv: has positions as x,y in a frame of their own, the map"):
         examples(change(experiment, data=elsewhere), tmp_path)
 
 

@@ -12,7 +12,7 @@ from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.config import load_settings
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, Experiment, open_data
+from tmapr.experiment import Data, Experiment, open_data, read_experiment
 from tmapr.perception.card import CLIP, Card, Descriptor, Input, SaladShape, Vit
 from tmapr.perception.image import Image
 from tmapr.perception.network import assemble
@@ -112,7 +112,7 @@ def read_settings(outcome, folder):
     """What the lines at the end of a training say to an experiment file."""
     file = folder / "told.toml"
     file.write_text(outcome.message[outcome.message.index("[perception]") :])
-    return load_settings(Experiment, file).perception
+    return read_experiment(file).perception
 
 
 def percepts(perception, streets, name):

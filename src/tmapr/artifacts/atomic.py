@@ -68,6 +68,21 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+def write_new_text(path: Path, text: str, way_out: str) -> None:
+    """Write a text file that is not there yet, all of it or nothing; one that is stays, also if it came meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path), tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL) as stream:
+        stream.write(text.encode())
+        stream.flush()
+        os.fsync(stream.fileno())
+        Path(stream.name).chmod(0o644)
+        try:
+            os.link(stream.name, path)
+        except FileExistsError:
+            raise InputError(f"{path}: exists already and is not written over; {way_out}") from None
+    flush_folder(path.parent)
+
+
 def write_text(path: Path, text: str) -> None:
     """Replace a text file."""
     with replacing(path) as stream:

@@ -6,7 +6,7 @@ truncated file with gray and say so only on the standard error of the process, w
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def decode_image(data: bytes, where: str) -> Counts:
     """As `read_image`, from the content of a file; `where` says in refusals where it came from."""
     try:
         whole = _prove_whole(data, where)
-        with _silent_opencv():
+        with silent_opencv():
             image = cv2.imdecode(np.frombuffer(whole, np.uint8), cv2.IMREAD_UNCHANGED)
     except (ValueError, LookupError, struct.error, cv2.error):
         image = None
@@ -79,7 +79,7 @@ def refuse_size(where: str, height: int, width: int, bits: int) -> None:
 
 
 @contextmanager
-def _silent_opencv() -> Iterator[None]:
+def silent_opencv() -> Iterator[None]:
     """What is wrong with a file is told once, by us."""
     log = cv2.utils.logging
     level = log.getLogLevel()
@@ -121,13 +121,18 @@ def _merge_planes(image: Shaped[np.ndarray, "..."], where: str) -> Counts:
     if image.shape[2] not in (3, 4):
         raise InputError(f"{where}: has {image.shape[2]} channels; export one channel of raw counts")
     planes = cv2.split(image)[:3]  # a fourth is alpha, which says nothing of the scene
-    colour = max(cv2.norm(planes[0], plane, cv2.NORM_L1) for plane in planes) / planes[0].size
+    colour = measure_colour(planes)
     if colour > _MAX_COLOUR:
         raise InputError(
             f"{where}: is a false-colour picture (its channels differ by {colour:.1f} counts on average);"
             " export the raw counts, or a white-hot gray image"
         )
     return cv2.cvtColor(cv2.merge(planes), cv2.COLOR_BGR2GRAY)
+
+
+def measure_colour(planes: Sequence[Counts]) -> float:
+    """By how many counts the planes of a picture differ on average; 0 where all are gray."""
+    return max(cv2.norm(planes[0], plane, cv2.NORM_L1) for plane in planes) / planes[0].size
 
 
 def _prove_whole(data: bytes, where: str) -> bytes:

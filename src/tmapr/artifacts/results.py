@@ -11,6 +11,7 @@ would need somebody to roll it forward first; a link is right also for `cat`.
 A file that somebody put in place of a link counts as it is: the next writer takes it over.
 """
 
+import errno
 import logging
 import os
 import re
@@ -29,6 +30,8 @@ from tmapr.exceptions import TmaprError
 _Read = TypeVar("_Read")
 _GENERATIONS, _CURRENT, _STAGED = ".results", "current", "next"
 _FOLDERS = ("percepts", "estimates")
+_NO_LINK = (errno.EPERM, errno.EACCES, errno.EXDEV, errno.EMLINK, errno.ENOTSUP)
+"""Somebody else's file, another file system, or one without hard links."""
 
 
 @contextmanager
@@ -136,7 +139,9 @@ def share_file(source: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     try:
         os.link(os.path.realpath(source), target)
-    except PermissionError:  # somebody else's file, or a file system without hard links
+    except OSError as error:
+        if error.errno not in _NO_LINK:
+            raise
         shutil.copy2(source, target)
 
 

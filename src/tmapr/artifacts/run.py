@@ -3,9 +3,11 @@
 import hashlib
 import json
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from tmapr.artifacts.atomic import replacing, write_text
 from tmapr.artifacts.names import file_name
 from tmapr.exceptions import InputError
 from tmapr.files import DOCUMENT_BYTES, SETTINGS_BYTES, open_regular, read_bytes
@@ -146,6 +148,15 @@ class RunFolder:
 def is_trained_head(path: Path) -> bool:
     """Whether training named a file so: it lies in some run folder, or did before that was moved or trained anew."""
     return bool(re.fullmatch(rf"apr/\d{{6,18}}/{HEAD}", "/".join(path.parts[-3:])))
+
+
+def copy_head(head: Path, folder: RunFolder) -> None:
+    """Let another folder have a pose head that was trained in some run folder, as the best epoch of its own."""
+    epoch = head.parent.name
+    for file in filter(Path.is_file, (head, head.with_name("training.json"))):
+        with replacing(folder.apr / epoch / file.name) as copy, open_regular(file) as original:
+            shutil.copyfileobj(original, copy)
+    write_text(folder.apr / "best", epoch)
 
 
 def read_head_error(file: str | None) -> float | None:

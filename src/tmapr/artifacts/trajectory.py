@@ -23,13 +23,15 @@ from tmapr.types import NANOSECONDS, Estimate, Reason, Recognition, Status
 HEADER = (
     "stamp_ns,x,y,heading,vx,vy,cov_xx,cov_xy,cov_yy,status,apr_x,apr_y,apr_heading,reference,ref_x,ref_y,place,"
     "similarity,score,leverage,support,margin,reason,confidence,innovation,learned,nis,"
-    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence,p_place,p_off_map"
+    "first_reference,first_x,first_y,first_similarity,first_score,constrained,reference_sequence,p_place,p_off_map,"
+    "lon,lat"
 )
 _COLUMNS = HEADER.split(",")
 _CANDIDATE = ("reference", "ref_x", "ref_y", "place", "similarity", "score", "support", "margin")
 _FIRST = ("first_reference", "first_x", "first_y", "first_similarity", "first_score")
 _SHARES = ("p_place", "p_off_map")
-_LATER = ("nis", *_FIRST, "constrained", "reference_sequence", *_SHARES)
+_DEGREES = ("lon", "lat")
+_LATER = ("nis", *_FIRST, "constrained", "reference_sequence", *_SHARES, *_DEGREES)
 """Columns that tables of earlier versions do not have: none of their rows knew."""
 _LARGEST = 1e15
 """No number of a table is larger, be it metres, square metres or m/s."""
@@ -80,6 +82,8 @@ class EstimateTable:
     p_place: Column
     """Probability that the camera is within the radius of the place on the map that the estimate names."""
     p_off_map: Column
+    degrees: Column
+    """Longitude and latitude of `positions`; none in a local frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,8 @@ def save_estimates(path_csv: Path, path_tum: Path, estimates: Iterable[Estimate]
             cells = map(_text, _COLUMNS, _values(estimate, absorbed))
             table.write(f"{','.join(cells)}\n".encode())
             if latest is None or estimate.percept.stamp > latest:
-                trajectory.write(_tum_line(estimate).encode())
+                x, y = estimate.position.tolist()
+                trajectory.write(tum_line(estimate.percept.stamp, x, y, estimate.heading).encode())
                 latest = estimate.percept.stamp
 
 
@@ -141,6 +146,7 @@ def load_estimates(path: Path) -> EstimateTable:
         reference_sequences=sheet.optional_text("reference_sequence"),
         p_place=sheet.optional("p_place"),
         p_off_map=sheet.optional("p_off_map"),
+        degrees=sheet.optional_pair(*_DEGREES),
     )
 
 
@@ -173,6 +179,7 @@ def _values(estimate: Estimate, learned: bool) -> Iterator[int | float | str | N
     yield int(recognition.constrained) if estimate.recognition else None
     yield candidate.sequence if candidate else None
     yield from (None, None) if estimate.route is None else (estimate.route.p_place, estimate.route.p_off_map)
+    yield from estimate.lon_lat or (None, None)
 
 
 def _text(name: str, value: int | float | str | None) -> str:
@@ -187,11 +194,11 @@ def _text(name: str, value: int | float | str | None) -> str:
     return repr(float(value))
 
 
-def _tum_line(estimate: Estimate) -> str:
-    x, y = estimate.position.tolist()
-    half = 0.0 if estimate.heading is None else estimate.heading / 2
-    seconds, rest = divmod(abs(estimate.percept.stamp), NANOSECONDS)
-    sign = "-" if estimate.percept.stamp < 0 else ""
+def tum_line(stamp: int, x: float, y: float, heading: float | None) -> str:
+    """A pose in the plane; without a heading its orientation is the identity."""
+    half = 0.0 if heading is None else heading / 2
+    seconds, rest = divmod(abs(stamp), NANOSECONDS)
+    sign = "-" if stamp < 0 else ""
     return f"{sign}{seconds}.{rest:09d} {x!r} {y!r} 0.0 0.0 0.0 {math.sin(half)!r} {math.cos(half)!r}\n"
 
 
@@ -252,7 +259,7 @@ def _read(path: Path) -> _Sheet:
         if len(row) != len(header):
             raise InputError(f"{path}: line {line}: has {len(row)} fields, the header has {len(header)}")
     cells = {name: ("",) * len(rows) for name in _LATER} | dict(zip(header, zip(*rows, strict=True), strict=True))
-    for group in (("apr_x", "apr_y"), _CANDIDATE, _FIRST, _SHARES):
+    for group in (("apr_x", "apr_y"), _CANDIDATE, _FIRST, _SHARES, _DEGREES):
         for line, together in enumerate(zip(*(cells[name] for name in group), strict=True), start=2):
             if any(together) and not all(together):
                 raise InputError(f"{path}: line {line}: only some of {', '.join(group)} are empty")

@@ -40,7 +40,7 @@ def ablate(
     from tmapr.studies.ablation import run_rows
     from tmapr.studies.ablation_summary import summarize_ablation
 
-    settings, folder = open_experiment(experiment, overrides or [], run)
+    settings, folder = open_experiment(experiment, overrides or [], run, quiet)
     encoding = make_encoding(settings, folder, device, quiet, choose_trust(verify, force))
     with writing(folder.path):
         jobs = run_rows(settings, folder, encoding, workers or os.cpu_count() or 1, make_teller(quiet))

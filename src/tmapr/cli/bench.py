@@ -75,13 +75,12 @@ def _invent(
 ) -> "Benchmark":
     import json
 
-    from tmapr.config import load_settings
-    from tmapr.experiment import Experiment
+    from tmapr.experiment import read_experiment
     from tmapr.latency.bench import invent_benchmark
     from tmapr.latency.perceiver import VIT, open_random_vit, open_timed_perceiver
 
     # JSON's strings are TOML's too.
     named = [f"perception.encoder={json.dumps(encoder)}"] if encoder not in (None, VIT) else []
-    settings = load_settings(Experiment, None, [*overrides, *named])
+    settings = read_experiment(None, [*overrides, *named])
     open_perceiver = open_random_vit if encoder == VIT else open_timed_perceiver
     return invent_benchmark(settings, open_perceiver(settings.perception, device, precision), references, frames)

@@ -52,7 +52,7 @@ def calibrate(
     from tmapr.studies.calibration import CalibrationData
     from tmapr.studies.calibration import calibrate as search
 
-    settings, folder = open_experiment(experiment, overrides or [], run)
+    settings, folder = open_experiment(experiment, overrides or [], run, quiet)
     data = settings.data
     if not data.references or not data.validation:
         raise InputError("data.reference and data.validation: a calibration needs both; name the sequences")

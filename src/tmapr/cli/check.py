@@ -94,8 +94,10 @@ def _check_experiment(
     from tmapr.reports.thumbnails import write_sheet
     from tmapr.running.forecast import Forecaster
 
-    experiment, folder = locate_experiment(path, overrides, run)
+    experiment, folder = locate_experiment(path, overrides, run, report.quiet)
     experiment = experiment.with_head(folder)
+    experiment.perception.choose_plugin()
+    experiment.system.tracking.choose_plugin()
     roles = _list_roles(experiment)
     if not roles:
         raise InputError(f"{path}: names no sequence; set data.reference, data.test or another role")
@@ -226,21 +228,19 @@ def _conclude(report: _Report, experiment: "Experiment", forecaster: "Forecaster
 
 
 def _tell_bag(report: _Report, experiment: "Experiment", name: str) -> None:
-    data = experiment.data
-    if data.layout == "bag":
-        from tmapr.data.drives import list_bags
+    from tmapr.experiment import locate_data
 
-        for bag in list_bags(Path(data.root) / name)[:1]:
-            _tell_topics(report, bag, data.topics)
+    data = experiment.data
+    _tell_topics(report, locate_data(data, name), data.choose_topics(name))
 
 
 def _tell_topics(report: _Report, path: Path, topics: "Topics") -> None:
     """Of a bag; before it is opened, since somebody who has to choose a topic is refused there."""
-    from tmapr.data.drives import BAGS
+    from tmapr.data.drives import recognize
     from tmapr.data.topics import list_topics
     from tmapr.reports import recording
 
-    if not report.quiet and path.exists() and (path.suffix in BAGS or (path / "metadata.yaml").exists()):
+    if not report.quiet and path.exists() and recognize(path) == "bag":
         report.tell(f"{path}")
         for line in recording.list_topics(list_topics(path, topics)):
             report.tell(line)

@@ -41,7 +41,7 @@ def compare(  # noqa: PLR0913 (each an option)
     # Ours always takes part: the full system needs its pose head.
     entries = [each for each in NETWORKS if each == APR or (each.model in wanted and each.trunk in kinds)]
     results: dict[str, tuple[ComparedMethod, ...]] = {}
-    opened = [locate_experiment(path, overrides or [], None) for path in experiments]
+    opened = [locate_experiment(path, overrides or [], None, quiet) for path in experiments]
     for settings, folder in opened:
         contest = Contest(settings, folder, choose_device(device), make_watch(settings.name, quiet), make_teller(quiet))
         with writing(folder.path):

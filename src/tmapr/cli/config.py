@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tmapr.cli.options import Overrides
+from tmapr.cli.options import Overrides, make_teller
 
 
 def config(
@@ -13,7 +13,7 @@ def config(
     overrides: Overrides = None,
 ) -> None:
     """Print every setting, its value, unit and meaning, as TOML."""
-    from tmapr.config import dump_toml, load_settings
-    from tmapr.experiment import Experiment
+    from tmapr.config import dump_toml
+    from tmapr.experiment import read_experiment
 
-    typer.echo(dump_toml(load_settings(Experiment, experiment, overrides or [])), nl=False)
+    typer.echo(dump_toml(read_experiment(experiment, overrides or [], make_teller(quiet=False))), nl=False)

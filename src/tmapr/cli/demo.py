@@ -66,7 +66,7 @@ def _run_stages(folder: "RunFolder", train: bool, quick: bool, seed: int) -> Non
     from tmapr.cli.run import run
     from tmapr.cli.simulate import simulate
     from tmapr.cli.train import train as train_head
-    from tmapr.config import dump_toml
+    from tmapr.experiment import dump_experiment
 
     out, data, file = folder.path, folder.path / "data", folder.path / "demo.toml"
     names = (_REFERENCE, _ADAPT, _VALIDATION, _TEST) if train else (_REFERENCE, _ADAPT, _TEST)
@@ -75,7 +75,7 @@ def _run_stages(folder: "RunFolder", train: bool, quick: bool, seed: int) -> Non
     _say("simulate", data, *(word for option, value in options.items() for word in (f"--{option}", value)))
     simulate(data, layout="folder", seed=seed, traverses=traverses, frames=frames, detour=_TEST)
     settings = _plan_training(data, epochs=10 if quick else 30) if train else _plan_run(data, _place_head(out, seed))
-    write_text(file, dump_toml(settings))
+    write_text(file, dump_experiment(settings, out))
     _say("check", file)
     check(file)
     if train:

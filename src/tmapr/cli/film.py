@@ -14,7 +14,7 @@ from tmapr.exceptions import InputError
 
 if TYPE_CHECKING:
     from tmapr.reports.film.cut import Cut
-    from tmapr.reports.reported import ReportedRun, ReportedSequence
+    from tmapr.reports.reported import ReportedSequence
 
 _NARROWEST, _WIDEST, _FASTEST = 320, 3840, 60.0
 _OUT = "a .webm or .gif file (default: RUN/report/SEQUENCE.webm)"
@@ -53,7 +53,7 @@ def film(  # noqa: PLR0913 - an argument for each option
     # A film elsewhere leaves the run alone.
     with nullcontext() if out else writing(run, "name another file with --out"):
         loaded = ReportedRun.load(run)
-        shown = _find_sequence(loaded, sequence)
+        shown = loaded.find(sequence)
         for line in () if quiet else loaded.remarks:
             typer.echo(line, err=True)
         cut = asked.cut(shown, form.rate)
@@ -92,12 +92,3 @@ class _Asked:
 
         given = {"start": self.start, "stop": self.stop, "speed": self.speed, "rate": self.rate}
         return Cut.of(sequence.seconds, fastest, **given)
-
-
-def _find_sequence(run: "ReportedRun", name: str | None) -> "ReportedSequence":
-    """The one that is asked for, or the first test."""
-    names = [sequence.name for sequence in run.sequences]
-    wanted = next(iter(run.experiment.data.test), names[0]) if name is None else name
-    if wanted not in names:
-        raise InputError(f"--sequence {wanted}: was not localized by this run; there are {', '.join(names)}")
-    return run.sequences[names.index(wanted)]

@@ -45,6 +45,7 @@ def import_recording(
     """
     from tmapr.data.folder import read_folder, write_folder
     from tmapr.data.opening import open_path
+    from tmapr.data.summary import summarize
 
     sequence = open_path(source)
     if stamps is not None:
@@ -56,7 +57,7 @@ def import_recording(
     # What was written, not the source once more: a pass over a bag takes as long as the import.
     written = read_folder(out.resolve().parent, out.resolve().name)
     if not quiet:
-        typer.echo(f"{out}: {_summarize(written)}")
+        typer.echo(f"{out}: {summarize(written)}")
 
 
 @contextmanager
@@ -175,15 +176,3 @@ def _split_fix(entry: Any) -> list[str]:
     if isinstance(entry, dict):
         entry = [entry[name] for name in ("lon", "lat") if name in entry]
     return ["" if value is None else str(value) for value in entry[:2]] if isinstance(entry, list) else []
-
-
-def _summarize(sequence: "Sequence") -> str:
-    import numpy as np
-
-    from tmapr.types import NANOSECONDS
-
-    frames = list(sequence)
-    positions = np.array([frame.position for frame in frames if frame.position is not None])
-    metres = np.hypot(*np.diff(positions, axis=0).T).sum() if len(positions) > 1 else 0.0
-    seconds = (frames[-1].stamp - frames[0].stamp) / NANOSECONDS
-    return f"{len(frames)} frames over {seconds:.3f} s, {len(positions)} of them with positions along {metres:.1f} m"

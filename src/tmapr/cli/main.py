@@ -18,6 +18,7 @@ from tmapr.cli.evaluate import evaluate
 from tmapr.cli.export import export
 from tmapr.cli.film import film
 from tmapr.cli.import_ import import_recording
+from tmapr.cli.init import init
 from tmapr.cli.interruption import Interrupted, find_interrupt, heeding
 from tmapr.cli.journal import Journal, listening
 from tmapr.cli.map import map_reference
@@ -76,6 +77,7 @@ def _root(
 
 app.command()(demo)
 app.command()(simulate)
+app.command()(init)
 app.command()(check)
 app.command("import")(import_recording)
 app.command()(train)

@@ -29,7 +29,7 @@ def map_reference(
     """Map the reference traverses; their images are encoded first if their percepts are not there yet."""
     from tmapr.running.running import map_experiment
 
-    settings, folder = open_experiment(experiment, overrides or [], run)
+    settings, folder = open_experiment(experiment, overrides or [], run, quiet)
     environment = map_experiment(
         settings,
         folder,

@@ -29,21 +29,25 @@ OpenPage = Annotated[bool, typer.Option("--open", help="open the page in a brows
 Quiet = Annotated[bool, typer.Option("--quiet", help="print nothing but errors")]
 
 
-def open_experiment(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experiment, RunFolder]":
+def open_experiment(
+    path: Path, overrides: list[str], run: Path | None, quiet: bool = False
+) -> "tuple[Experiment, RunFolder]":
     """The experiment and its run folder, with the pose head that was trained there."""
-    experiment, folder = locate_experiment(path, overrides, run)
+    experiment, folder = locate_experiment(path, overrides, run, quiet)
     return experiment.with_head(folder), folder
 
 
-def locate_experiment(path: Path, overrides: list[str], run: Path | None) -> "tuple[Experiment, RunFolder]":
-    """The experiment and its run folder; an experiment file inside a run folder belongs to that folder."""
+def locate_experiment(
+    path: Path, overrides: list[str], run: Path | None, quiet: bool = False
+) -> "tuple[Experiment, RunFolder]":
+    """The experiment and its run folder; an experiment file inside a run folder, or that folder, belongs to it."""
     from tmapr.artifacts.run import RunFolder
-    from tmapr.config import load_settings
-    from tmapr.experiment import Experiment
+    from tmapr.experiment import read_experiment
 
-    experiment = load_settings(Experiment, path, overrides)
-    inside = path.name == "experiment.toml" and (path.parent / "map.npz").exists()
-    return experiment, RunFolder(run or (path.parent if inside else Path("runs") / experiment.name))
+    file = path / "experiment.toml" if (path / "map.npz").exists() else path
+    experiment = read_experiment(file, overrides, make_teller(quiet))
+    inside = file.name == "experiment.toml" and (file.parent / "map.npz").exists()
+    return experiment, RunFolder(run or (file.parent if inside else Path("runs") / experiment.name))
 
 
 @contextmanager

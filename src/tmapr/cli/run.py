@@ -2,13 +2,12 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tmapr.cli.options import (
     Device,
-    ExperimentFile,
     Force,
     Overrides,
     Quiet,
@@ -16,15 +15,25 @@ from tmapr.cli.options import (
     Verify,
     choose_trust,
     make_encoding,
+    make_teller,
     make_watch,
     open_experiment,
 )
+
+if TYPE_CHECKING:
+    from tmapr.artifacts.run import RunFolder
+    from tmapr.experiment import Experiment
 
 _MOST = 0.8
 
 
 def run(  # noqa: PLR0913 (each an option)
-    experiment: ExperimentFile,
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT|MAP", help="the experiment's TOML file, or a run folder with a map")
+    ],
+    source: Annotated[
+        list[Path] | None, typer.Option(metavar="PATH", help="localize a folder, bag or video in MAP; may be repeated")
+    ] = None,
     learn: Annotated[Literal["off", "fused", "truth"] | None, typer.Option(help="learn while localizing")] = None,
     label_delay: Annotated[int | None, typer.Option(help="frames by which true labels are late")] = None,
     align_apr: Annotated[
@@ -44,7 +53,7 @@ def run(  # noqa: PLR0913 (each an option)
 
     chosen = {"labels.mode": learn, "labels.delay": label_delay, "align_apr": align_apr}
     options = [f"{key}={value}" for key, value in chosen.items() if value is not None]
-    settings, folder = open_experiment(experiment, [*(overrides or []), *options], run)
+    settings, folder = _open(experiment, source or [], [*(overrides or []), *options], run, quiet)
     run_experiment(
         settings,
         folder,
@@ -52,7 +61,7 @@ def run(  # noqa: PLR0913 (each an option)
         make_encoding(settings, folder, device, quiet, choose_trust(verify, force)),
     )
     if not quiet:
-        made = Provenance.load(folder.provenance, f"tmapr run {experiment}")
+        made = Provenance.load(folder.provenance, f"tmapr run {folder.experiment}")
         for name, entry in made.sequences.items():
             summary = _summary(folder.estimates(name), settings.system.tracking.gates.min_similarity)
             typer.echo(f"{summary} [{entry.protocol_name}]")
@@ -61,6 +70,24 @@ def run(  # noqa: PLR0913 (each an option)
         typer.echo(f"labels {labels}; now: tmapr {verb} {folder.path}")
         if folder.page.exists():
             typer.echo(f"{folder.page}: shows the run before this one; `tmapr report {folder.path}` makes it anew")
+
+
+def _open(
+    path: Path, sources: list[Path], overrides: list[str], run: Path | None, quiet: bool
+) -> "tuple[Experiment, RunFolder]":
+    """The experiment that is asked for and its run folder, which has a map if one is given."""
+    from tmapr.artifacts.run import RunFolder
+    from tmapr.exceptions import InputError
+    from tmapr.running.planning import plan_drive, seed_run
+
+    if not sources:
+        return open_experiment(path, overrides, run, quiet)
+    if not path.is_dir():
+        raise InputError(f"{path}: --source needs the run folder of a map, as in `tmapr run runs/NAME --source PATH`")
+    home = RunFolder(path)
+    experiment, folder = plan_drive(home, sources, run, overrides, make_teller(quiet))
+    seed_run(home, folder, experiment)
+    return experiment, folder
 
 
 def _has_truth(percepts: Path) -> bool:

@@ -1,6 +1,7 @@
 """`tmapr simulate`: traverses of a rendered world in a public layout, and the experiment that runs on them."""
 
 import json
+import os
 import shlex
 import zlib
 from collections.abc import Mapping
@@ -95,6 +96,7 @@ def parse_traverses(
 def write_experiment(path: Path, root: Path, plan: "Plan", names: list[str]) -> None:
     """The first traverse is mapped, the last localized, those between are learned from; a file that is there stays."""
     from tmapr.artifacts.atomic import write_text
+    from tmapr.config.paths import to_folder
 
     if path.exists():
         return
@@ -107,7 +109,7 @@ def write_experiment(path: Path, root: Path, plan: "Plan", names: list[str]) -> 
         "adapt": others[:-1],
         "test": others[-1:],
     }
-    entries = {"layout": plan.layout, "root": str(root.resolve())} | roles
+    entries = {"layout": plan.layout, "root": to_folder(os.path.relpath(root), path.parent)} | roles
     # JSON's strings and lists are TOML's too.
     lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entries.items())
     style = f"style {plan.style}" if plan.style else ""

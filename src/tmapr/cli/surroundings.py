@@ -18,7 +18,7 @@ _QUIET_THREADS = {
     # core that the one waited for would need.
     "OMP_WAIT_POLICY": "PASSIVE",
 }
-_SILENT = {"OPENCV_LOG_LEVEL": "SILENT"}
+_SILENT = {"OPENCV_LOG_LEVEL": "SILENT", "OPENCV_FFMPEG_LOGLEVEL": "-8"}
 _PLAIN = {"–": "-", "—": "-", "−": "-", "→": "->", "×": "x", "·": "*", "≤": "<=", "≥": ">=", "±": "+-", "λ": "lambda",
           "⁄": "/", "°": "deg", "∞": "inf", "“": '"', "”": '"', "’": "'"}  # fmt: skip
 _SHORTAGES = ("allocate memory", "bad_alloc", "bad allocation", "insufficient memory", "failed to map segment",

@@ -53,7 +53,7 @@ def train(
     """
     from tmapr.artifacts.lock import writing
 
-    settings, folder = locate_experiment(experiment, overrides or [], run)
+    settings, folder = locate_experiment(experiment, overrides or [], run, quiet)
     with needs("train"):
         from tmapr.perception.network import choose_device
         from tmapr.training.descriptor import train_descriptor

@@ -51,21 +51,24 @@ def _section(settings: Settings, path: tuple[str, ...], only: Collection[str] | 
         if isinstance(value, Settings):
             sections += _section(value, path) if name == settings.unnamed else ["", *_section(value, (*path, name))]
             continue
-        entry = f"# {name} =" if value is None else f"{name} = {_toml(value)}"
+        entry = f"# {name} =" if value is None else f"{name} = {format_value(value)}"
         lines.append(f"{entry:<{_COLUMN}} # {field.description}" if field.description else entry)
     header = [f"[{'.'.join(path)}]"] if path and lines else []
     return [*header, *lines, *sections]
 
 
-def _toml(value: object) -> str:
+def format_value(value: object) -> str:
+    """A value as TOML has it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Enum):
         return json.dumps(value.value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Settings):
+        return format_value({key: item for key, item in value.__dict__.items() if item is not None})
     if isinstance(value, tuple | list):
-        return f"[{', '.join(_toml(item) for item in value)}]"
+        return f"[{', '.join(format_value(item) for item in value)}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_toml(key)} = {_toml(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{format_value(key)} = {format_value(item)}' for key, item in value.items())}}}"
     return repr(value)

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tmapr.config.tree import AnySettings, Tree, from_tree, put, refuse_removed, shorten
@@ -18,18 +18,18 @@ _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]+[ \t]*\.[ \t]*){{{_DEEPEST}}}
 
 
 def load_settings(model: type[AnySettings], path: Path | None = None, overrides: Iterable[str] = ()) -> AnySettings:
-    """Read `path` (or take the defaults) and apply overrides of the form `section.key=value`.
+    """Read `path` (or take the defaults) and apply overrides of the form `section.key=value`."""
+    tree = read_tree(path) if path else {}
+    override_tree(tree, overrides)
+    return from_tree(model, tree, str(path or "settings"))
+
+
+def read_tree(path: Path, place: Callable[[Tree, Path], None] = lambda *_: None) -> Tree:
+    """What a file says. What each file says by itself goes through `place` first: its paths are relative to it.
 
     `include = ["FILE", …]` at the top of the file takes settings from other files, named relative to it; later files
     win over earlier ones, and what the file says itself over all of them.
     """
-    tree = _read_with_includes(path) if path else {}
-    for override in overrides:
-        _apply(tree, override)
-    return from_tree(model, tree, str(path or "settings"))
-
-
-def _read_with_includes(path: Path) -> Tree:
     own = _read(path)
     names = own.pop(_INCLUDE, [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -41,9 +41,17 @@ def _read_with_includes(path: Path) -> Tree:
         # One level is enough for a calibration, and no circle can arise.
         if _INCLUDE in further:
             raise InputError(f"{file}: is included by {path} and so must not include others itself")
+        place(further, file)
         _merge(tree, further)
+    place(own, path)
     _merge(tree, own)
     return tree
+
+
+def override_tree(tree: Tree, overrides: Iterable[str]) -> None:
+    """Apply overrides of the form `section.key=value`."""
+    for override in overrides:
+        _apply(tree, override)
 
 
 def _merge(tree: Tree, over: Tree) -> None:

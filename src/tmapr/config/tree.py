@@ -146,5 +146,7 @@ def changed_since(dump: Mapping[str, Any], now: Settings, section: str, where: s
 def differences(old: object, new: object, path: str) -> list[str]:
     """One entry for each value that differs, named by its place in the tree."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return [line for key in new for line in differences(old[key], new[key], f"{path}.{key}")]
+        # A table of free keys, such as a plug-in's options, may have lost or gained some.
+        keys = [*new, *(key for key in old if key not in new)]
+        return [line for key in keys for line in differences(old.get(key), new.get(key), f"{path}.{key}")]
     return [] if old == new else [f"{path} = {old} (now {new})"]

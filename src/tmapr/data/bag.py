@@ -6,7 +6,7 @@ its image for as long as the frame itself is held: a pass takes the memory of th
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from math import isnan, remainder, tau
@@ -16,9 +16,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field
 
-from tmapr.artifacts.sources import digest_content
+from tmapr.artifacts.sources import digest_states
 from tmapr.config import Settings
-from tmapr.data.coordinates import LOCAL, describe, from_degrees, tangent_plane
+from tmapr.data.coordinates import from_degrees, tangent_plane
+from tmapr.data.fitting import refuse_kind
 from tmapr.data.messages import (
     FIX,
     IMAGES,
@@ -39,6 +40,7 @@ from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.types import NANOSECONDS, CoordinateFrame, Frame, Odometry
 
+_WITHOUT = ', or go without: data.topics.position = ""'
 _BEYOND = round(MAX_BEYOND * NANOSECONDS)
 
 
@@ -82,10 +84,7 @@ def read_bag(path: Path, name: str, frame: CoordinateFrame | None = None, topics
 def _name_whole(path: Path, topics: Topics) -> str:
     """The bag's files with their sizes and time stamps, and what is read of them, as one digest."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    with suppress(OSError):  # reading it says what is wrong
-        states = [f"{file.name} {(found := file.stat()).st_size} {found.st_mtime_ns}" for file in files]
-        return digest_content("\n".join([*states, topics.model_dump_json()]).encode(errors="surrogateescape"))
-    return ""
+    return digest_states(files, topics.model_dump_json())
 
 
 def choose_images(path: Path, recorded: Collection[Topic], topics: Topics) -> Topic:
@@ -155,11 +154,7 @@ def _read_rates(
 
 def _read_poses(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[Poses, CoordinateFrame]:
     """Poses in a frame of the robot's own, which two recordings share only if their robot saw to it."""
-    if frame and frame.kind != LOCAL:
-        raise InputError(
-            f"{bag.path}, topic {topic.name}: local positions cannot be placed in {describe(frame)}; map with one kind"
-            ' of position, or go without: data.topics.position = ""'
-        )
+    refuse_kind(f"{bag.path}, topic {topic.name}", CoordinateFrame(), frame, _WITHOUT)
     stamps, places = _gather(bag, topic, POSES[topic.kind])
     return Poses(stamps, places[:, :2], places[:, 2]), frame or CoordinateFrame()
 
@@ -169,11 +164,10 @@ def _read_fixes(bag: Bag, topic: Topic, frame: CoordinateFrame | None) -> tuple[
     stamps, places = _gather(bag, topic, read_fix)
     if not len(places):
         return NO_POSES, frame or CoordinateFrame()
-    plane = frame or tangent_plane(*places[0, :2].tolist())
-    try:
-        positions = from_degrees(places[:, 0], places[:, 1], plane)
-    except InputError as error:
-        raise InputError(f"{bag.path}, topic {topic.name}: {error}") from None
+    own = tangent_plane(*places[0, :2].tolist())
+    refuse_kind(f"{bag.path}, topic {topic.name}", own, frame, _WITHOUT)
+    plane = frame or own
+    positions = from_degrees(places[:, 0], places[:, 1], plane)
     return Poses(stamps, positions, track_direction(positions)), plane
 
 

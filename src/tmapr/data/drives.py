@@ -1,6 +1,6 @@
 """Where sequences lie, and which of them are of one drive: two cameras, two names of one folder, a link into another.
 
-A drive is the folder that the layout gives it (MS2, STheReO), the folder of a sequence, or a bag. It is told by marks:
+A drive is the folder that the layout gives it (MS2, STheReO), the folder of a sequence, or a file. It is told by marks:
 the places that belong to it, each as a path without links and as the file that the system has there. Two sequences are
 of one drive if they share a mark. What is not on this machine is told by its path alone. Stamps tell nothing: they
 repeat in copies, and differ between the cameras of one car.
@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import Literal
 
 from tmapr.data.stereo import SIDES
+from tmapr.data.video import VIDEOS
+from tmapr.exceptions import InputError
 
 Layout = Literal["ms2", "sthereo", "folder", "bag"]
 Mark = str | tuple[int, int]
 """A path without links, or the device and the number of a file."""
 
+Kind = Literal["ms2", "sthereo", "folder", "bag", "video"]
+"""What a recording turns out to be."""
+
 BAGS = (".bag", ".mcap", ".db3")
-_PARTS = {
+_CAMERAS: Mapping[Kind, str] = {"ms2": "thr/img_left", "sthereo": "image/stereo_thermal_14_left"}
+_PARTS: Mapping[Kind, tuple[str, ...]] = {
     "ms2": (
         "thr",
         *(f"thr/img_{side}" for side in SIDES),
@@ -28,23 +34,61 @@ _PARTS = {
     ),
     "sthereo": ("image", *(f"image/stereo_thermal_14_{side}" for side in SIDES), "pose/global_pose.csv"),
     "folder": ("images", "frames.csv", "times.txt", "trajectory.txt", "poses.txt"),
+    "video": (),
 }
 """What a drive has once: if it is another one's, by a link of either kind, both are one."""
 
 
 def locate(layout: Layout, root: Path, name: str) -> Path:
-    """The folder of a sequence's drive; of a bag, what its name says, which need not tell the suffix."""
-    if layout in ("folder", "bag"):
-        return root / name
-    camera = Path(name)
-    drive = camera.parent if camera.name in SIDES else camera
-    return (root / "sync_data" if layout == "ms2" else root) / drive
+    """The folder or the file of a sequence's drive; a name need not tell a file's suffix."""
+    if layout == "bag":
+        return _take_only(root / name, list_bags(root / name))
+    if layout == "folder":
+        return find_recording(root / name)
+    return (root / "sync_data" if layout == "ms2" else root) / _without_side(Path(name))
+
+
+def find_recording(path: Path) -> Path:
+    """The recording that a path stands for: what is there, else a bag or a video of that name, one camera of a drive.
+
+    Where there is none, the path itself.
+    """
+    if os.path.lexists(path):
+        return path
+    drive = _without_side(path)
+    if drive != path and recognize(drive) in _CAMERAS:
+        return drive
+    return _take_only(path, _list_suffixed(path, (*BAGS, *VIDEOS)))
+
+
+def _take_only(path: Path, there: list[Path]) -> Path:
+    if len(there) > 1:
+        raise InputError(f"{path}: there are {there[0].name} and {there[1].name}; name one with its suffix")
+    return there[0] if there else path
+
+
+def recognize(path: Path) -> Kind:
+    """What lies there, by its name and by what is in it; what cannot be told is a folder of images."""
+    if path.suffix in BAGS or os.path.exists(path / "metadata.yaml"):
+        return "bag"
+    if path.suffix.lower() in VIDEOS and not os.path.isdir(path):
+        return "video"
+    return next((kind for kind, part in _CAMERAS.items() if os.path.isdir(path / part)), "folder")
 
 
 def list_bags(path: Path) -> list[Path]:
     """The bags that a name may stand for."""
-    candidates = [path, *(path.with_name(path.name + suffix) for suffix in BAGS if path.name)]
+    return [*([path] if os.path.exists(path) else []), *_list_suffixed(path, BAGS)]
+
+
+def _list_suffixed(path: Path, suffixes: Collection[str]) -> list[Path]:
+    candidates = [path.with_name(path.name + suffix) for suffix in suffixes if path.name]
     return [candidate for candidate in candidates if os.path.exists(candidate)]
+
+
+def _without_side(path: Path) -> Path:
+    """The drive, of which a path or a name may tell one camera."""
+    return path.parent if path.name in SIDES else path
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +112,21 @@ class Drives:
 
 
 def find_marks(layout: Layout, root: Path, name: str) -> dict[Mark, str]:
-    """The marks of a sequence's drive, each with its path without links; its folder or bag comes first."""
-    drive = locate(layout, root, name)
-    places = _list_bag_files(drive) if layout == "bag" else [drive, *(drive / part for part in _PARTS[layout])]
+    """The marks of a sequence's drive, each with its path without links; its folder or file comes first."""
+    try:
+        drive = locate(layout, root, name)
+    except InputError:  # several have the name, which is refused when one is opened
+        drive = root / name
+    return _collect_marks(recognize(drive) if layout == "folder" else layout, drive)
+
+
+def find_path_marks(path: Path) -> dict[Mark, str]:
+    """The same, of a recording wherever it lies."""
+    return find_marks("folder", path.parent, path.name)
+
+
+def _collect_marks(kind: Kind, drive: Path) -> dict[Mark, str]:
+    places = _list_bag_files(drive) if kind == "bag" else [drive, *(drive / part for part in _PARTS[kind])]
     marks: dict[Mark, str] = {}
     for place in places:
         path = _resolve(place)

@@ -1,8 +1,6 @@
 """The layouts for people's own data: one folder per traverse with PNG, TIFF or JPEG images and, whichever comes first,
 
-- `frames.csv`: a table with the columns stamp, file and, where known, x, y (metres) or lon, lat (degrees) or easting,
-  northing, zone (UTM, such as 52N), heading (radians, 0 = East, counter-clockwise), speed (forward, m/s) and yaw_rate
-  (rad/s, positive to the left). Other columns are left aside.
+- `frames.csv`: a table with the columns stamp, file and all others that `columns` reads.
 - names `@easting@northing@…`, as in place recognition data sets: positions in UTM, or in a local frame without a zone.
 - one trajectory, `*.tum`, `trajectory.txt` or `poses.txt`: TUM, or KITTI with a line for each image in order of names.
 - nothing: a sequence without positions.
@@ -12,9 +10,7 @@ of them has a time of its own, or else images are 0.1 s apart, from 0, in order 
 """
 
 import os
-import re
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +18,14 @@ from jaxtyping import Float, Int
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.images import write_frame
-from tmapr.data.coordinates import ENU, UTM, from_degrees, from_utm, tangent_plane, to_degrees, utm_grid
-from tmapr.data.motion import LIMITS, refuse_absurd
+from tmapr.data.columns import read_columns
+from tmapr.data.coordinates import ENU, UTM, from_utm, to_degrees, utm_grid
+from tmapr.data.fitting import refuse_kind
+from tmapr.data.motion import LIMITS
 from tmapr.data.names import TIMES, list_files, list_images, names_a_place, parse_places, scan
-from tmapr.data.poses import Poses, wrap_angles
+from tmapr.data.poses import Poses
 from tmapr.data.sequence import Sequence, from_files
-from tmapr.data.stamps import format_stamps, parse_stamps
+from tmapr.data.stamps import format_stamps
 from tmapr.data.trajectory import KITTI, TextTable, count_columns, read_kitti, read_table, read_tum
 from tmapr.exceptions import InputError
 from tmapr.types import NANOSECONDS, CoordinateFrame, Watch
@@ -35,13 +33,6 @@ from tmapr.types import NANOSECONDS, CoordinateFrame, Watch
 LIST = "frames.csv"
 
 _TRAJECTORIES = ("trajectory.txt", "poses.txt")
-_PAIRS = (("x", "y"), ("lon", "lat"), ("easting", "northing"))
-_KNOWN = ("stamp", "file", *(name for pair in _PAIRS for name in pair), "zone", "heading", *LIMITS)
-_MEANT = {
-    "timestamp": "stamp", "time": "stamp", "stamp_ns": "stamp", "filename": "file", "image": "file", "path": "file",
-    "long": "lon", "lng": "lon", "longitude": "lon", "latitude": "lat", "yaw": "heading", "theta": "heading",
-}  # fmt: skip
-_MAX_HEADING = 6.3  # radians: a larger one is in degrees
 _PERIOD = NANOSECONDS // 10
 
 
@@ -55,7 +46,11 @@ def read_folder(root: Path, name: str, frame: CoordinateFrame | None = None) -> 
         raise InputError(f"{folder / LIST}: no such file; it must list stamp,file if the images are not in {folder}")
     if any(map(names_a_place, files)):
         return _read_names(name, files, _assume_stamps(files) if stamps is None else stamps, frame)
-    return from_files(name, CoordinateFrame(), files, _read_trajectory(folder, files, stamps))
+    poses = _read_trajectory(folder, files, stamps)
+    if np.isnan(poses.positions).all():
+        return from_files(name, frame or CoordinateFrame(), files, poses)
+    refuse_kind(str(folder), CoordinateFrame(), frame)
+    return from_files(name, CoordinateFrame(), files, poses)
 
 
 def write_folder(directory: Path, sequence: Sequence, watch: Watch = iter) -> None:
@@ -93,7 +88,6 @@ def _format_poses(poses: Float[np.ndarray, "frames 3"], frame: CoordinateFrame) 
     names, values = ("x", "y", "heading"), poses
     if frame.kind == ENU:
         lon, lat = to_degrees(poses[:, :2], frame).T
-        lon = np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
         names, values = ("lon", "lat", "heading"), np.column_stack([lon.round(12), lat.round(12), poses[:, 2]])
     if frame.kind == UTM:
         names, values = ("easting", "northing", "heading"), poses + np.array([*frame.origin, 0.0])
@@ -109,28 +103,8 @@ def _format_columns(names: tuple[str, ...], values: Float[np.ndarray, "frames n"
 
 
 def _read_list(name: str, table: TextTable, frame: CoordinateFrame | None) -> Sequence:
-    if not table.lines:
-        raise InputError(f"{table.path}: lists no frame")
-    _refuse_columns(table)
-    stamps = parse_stamps(table.columns["stamp"], table.where)
-    positions, placed = _read_positions(table, frame)
-    poses = Poses(stamps, positions, _read_headings(table))
-    return from_files(name, placed, _find_files(table), poses, _read_motion(table))
-
-
-def _refuse_columns(table: TextTable) -> None:
-    header = set(table.columns)
-    given = [header & {*pair} for pair in _PAIRS if header & {*pair}]
-    wrong = not {"stamp", "file"} <= header or len(given) > 1 or any(len(pair) == 1 for pair in given)
-    hint = ""
-    for column in sorted(header - set(_KNOWN)):
-        meant = _MEANT.get(column) or "".join(get_close_matches(column[:20], _KNOWN, 1, cutoff=0.8))
-        if meant and meant not in header:
-            wrong, hint = True, f"; is {column[:20]!r} the {meant}?"
-    if wrong:
-        found = ", ".join(table.columns)[:200]
-        needed = "stamp,file and at most one pair of x,y or lon,lat or easting,northing"
-        raise InputError(f"{table.path}: has the columns {found}; needed are {needed}{hint}")
+    listed = read_columns(table, frame, needed=("stamp", "file"))
+    return from_files(name, listed.frame, _find_files(table), listed.poses, listed.motion)
 
 
 def _find_files(table: TextTable) -> list[Path]:
@@ -148,59 +122,15 @@ def _find_files(table: TextTable) -> list[Path]:
     return files
 
 
-def _read_positions(
-    table: TextTable, frame: CoordinateFrame | None
-) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
-    if "x" in table.columns:
-        return table.pairs("x", "y"), CoordinateFrame()
-    if "easting" in table.columns:
-        return _read_utm(table, frame)
-    degrees = table.degrees() if "lon" in table.columns else np.full((len(table.lines), 2), np.nan)
-    fixes = degrees[~np.isnan(degrees[:, 0])].tolist()
-    if not fixes:
-        return degrees, frame or CoordinateFrame()
-    plane = frame or tangent_plane(*fixes[0])
-    return from_degrees(degrees[:, 0], degrees[:, 1], plane), plane
-
-
-def _read_utm(table: TextTable, frame: CoordinateFrame | None) -> tuple[Float[np.ndarray, "rows 2"], CoordinateFrame]:
-    zones = table.columns.get("zone", [])
-    if not zones or len(set(zones)) > 1 or not re.fullmatch(r"\d{1,2}[NS]", zones[0]):
-        raise InputError(f"{table.path}: easting,northing need a column zone with one UTM zone, such as 52N")
-    places = table.pairs("easting", "northing")
-    known = places[~np.isnan(places[:, 0])].tolist()
-    if not known:
-        return places, frame or CoordinateFrame()
-    grid = frame or utm_grid(zones[0], *known[0])
-    return from_utm(places[:, 0], places[:, 1], zones[0], grid), grid
-
-
-def _read_headings(table: TextTable) -> Float[np.ndarray, " rows"]:
-    if "heading" not in table.columns:
-        return np.full(len(table.lines), np.nan)
-    headings = table.numbers("heading")
-    for row in np.flatnonzero(np.abs(headings) > _MAX_HEADING).tolist():
-        raise InputError(f"{table.where(row)}: heading is {headings[row]:g}; it must be in radians, 0 = East")
-    return np.where(np.abs(headings) > np.pi, wrap_angles(headings), headings)
-
-
-def _read_motion(table: TextTable) -> Float[np.ndarray, "rows 2"]:
-    columns = []
-    for name in LIMITS:
-        values = table.numbers(name) if name in table.columns else np.full(len(table.lines), np.nan)
-        for row in np.flatnonzero(~np.isnan(values)).tolist():
-            refuse_absurd(table.where(row), name, values[row])
-        columns.append(values)
-    return np.column_stack(columns)
-
-
 def _read_names(
     name: str, files: list[Path], stamps: Int[np.ndarray, " images"], frame: CoordinateFrame | None
 ) -> Sequence:
     places, headings, zone = parse_places(files)
+    own = CoordinateFrame() if zone is None else utm_grid(zone, *places[0])
+    refuse_kind(str(files[0].parent), own, frame)
     if zone is None:
         return from_files(name, CoordinateFrame(), files, Poses(stamps, places, headings))
-    grid = frame or utm_grid(zone, *places[0])
+    grid = frame or own
     return from_files(name, grid, files, Poses(stamps, from_utm(places[:, 0], places[:, 1], zone, grid), headings))
 
 

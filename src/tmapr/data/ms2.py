@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tmapr.data.coordinates import ENU, from_degrees, tangent_plane, to_degrees
+from tmapr.data.fitting import refuse_kind
 from tmapr.data.poses import NO_POSES, Poses, fit_rotation, track_direction, wrap_angles
 from tmapr.data.sequence import Sequence, from_files
 from tmapr.data.stamps import parse_nanoseconds
@@ -134,7 +135,9 @@ def _read_poses(
     times = _read_stamps(drive.fix_stamps)
     _refuse_others(drive.fixes, ".txt", len(times), f"{drive.fix_stamps.name} has {len(times)} stamps")
     degrees = np.array([_read_fix(drive.fixes / f"{row:06d}.txt") for row in range(len(times))])
-    frame = frame or tangent_plane(*degrees[0].tolist())
+    own = tangent_plane(*degrees[0].tolist())
+    refuse_kind(str(drive.gps), own, frame)
+    frame = frame or own
     order = np.argsort(times, kind="stable")
     positions = from_degrees(degrees[order, 0], degrees[order, 1], frame)
     poses = Poses(times[order], positions, track_direction(positions)).at(stamps)

@@ -16,6 +16,7 @@ from tmapr.data.poses import wrap_angles
 from tmapr.data.stamps import stamps_in_names
 from tmapr.data.trajectory import parse_number, read_stamps
 from tmapr.exceptions import InputError
+from tmapr.geodesy import is_utm_zone
 
 TIMES = "times.txt"
 
@@ -46,7 +47,7 @@ def list_images(folder: Path) -> tuple[list[Path], Int[np.ndarray, " images"] | 
     Stamps come from `times.txt`, a line for each image, or from the names: these are then in order of time.
     """
     beside = list_files(folder)
-    files = [folder / name for name in sorted(beside, key=_natural_key) if name.lower().endswith(_SUFFIXES)]
+    files = [folder / name for name in sorted(beside, key=_natural_key) if names_an_image(name)]
     _refuse_twins(files)
     if TIMES in beside:
         stamps = read_stamps(folder / TIMES)
@@ -58,6 +59,11 @@ def list_images(folder: Path) -> tuple[list[Path], Int[np.ndarray, " images"] | 
         return files, None
     order = np.argsort(found)  # 1.25 comes before 1.5, although 25 comes after 5
     return [files[row] for row in order], found[order]
+
+
+def names_an_image(name: str) -> bool:
+    """Whether a file of that name is taken for an image."""
+    return name.lower().endswith(_SUFFIXES)
 
 
 def names_a_place(file: Path) -> bool:
@@ -108,5 +114,10 @@ def _parse_field(file: Path, field: int, what: str) -> float:
 
 def _parse_zone(file: Path) -> str | None:
     number, band = _split_name(file)[_ZONE].strip(), _split_name(file)[_BAND].strip().upper()
+    if not number.isdecimal() or not band:
+        return None
     # Bands run from C in the far South over the equator, where N begins, to X.
-    return f"{int(number)}{'N' if band >= 'N' else 'S'}" if number.isdecimal() and band else None
+    zone = f"{int(number)}{'N' if band >= 'N' else 'S'}"
+    if not is_utm_zone(zone):
+        raise InputError(f"{file}: its name has the UTM zone {number[:20]}; zones are 1 to 60")
+    return zone

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -62,16 +63,29 @@ def from_arrays(
     motion: Float[np.ndarray, "frames 2"] | None = None,
 ) -> Sequence:
     """The sequence whose image number i is `image(i)`; `motion` has speeds and yaw rates. NaN: there is none."""
+    poses = Poses(stamps, positions, headings)
 
     def start() -> Iterator[Frame]:
-        for row, stamp in enumerate(stamps.tolist()):
-            position = None if np.isnan(positions[row]).any() else positions[row]
-            heading = None if np.isnan(headings[row]) else float(headings[row])
-            moved = None if motion is None else Odometry.from_numbers(*motion[row].tolist())
-            file = files[row] if files else None
-            yield Frame(name, row, stamp, partial(image, row), position, heading, file, moved)
+        for row in range(len(stamps)):
+            tell = partial(image, row)
+            yield make_frame(name, row, poses, motion, tell, files[row] if files else None)
 
     return Sequence(name, frame, len(stamps), start)
+
+
+def make_frame(
+    name: str,
+    row: int,
+    poses: Poses,
+    motion: Float[np.ndarray, "frames 2"] | None,
+    image: Callable[[], Shaped[np.ndarray, "height width"]],
+    file: Path | None = None,
+) -> Frame:
+    """The frame that a row of tables tells of, with its image."""
+    position, heading = poses.positions[row], float(poses.headings[row])
+    moved = None if motion is None else Odometry.from_numbers(*motion[row].tolist())
+    placed = None if np.isnan(position).any() else position
+    return Frame(name, row, int(poses.stamps[row]), image, placed, None if isnan(heading) else heading, file, moved)
 
 
 def from_files(

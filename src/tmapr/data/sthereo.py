@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Int
 
 from tmapr.data.coordinates import UTM, from_utm, utm_grid
+from tmapr.data.fitting import refuse_kind
 from tmapr.data.poses import NO_POSES, Poses, wrap_angles
 from tmapr.data.sequence import Sequence, from_files
 from tmapr.data.stamps import parse_nanoseconds, parse_stamp
@@ -112,7 +113,9 @@ def _read_poses(table: Path, frame: CoordinateFrame | None) -> tuple[CoordinateF
     parse = parse_stamp if len(rows[0]) == _EULER else parse_nanoseconds
     stamps = np.array([parse(cells[0], where(row)) for row, cells in enumerate(rows)])
     easting, northing, headings = np.array([_parse_pose(cells[1:], where(row)) for row, cells in enumerate(rows)]).T
-    frame = frame or utm_grid(ZONE, float(easting[0]), float(northing[0]))
+    own = utm_grid(ZONE, float(easting[0]), float(northing[0]))
+    refuse_kind(str(table), own, frame)
+    frame = frame or own
     return frame, Poses(stamps, from_utm(easting, northing, ZONE, frame), wrap_angles(headings))
 
 

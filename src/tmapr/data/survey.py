@@ -63,7 +63,8 @@ def _identify(frame: Frame, root: Path, believed: _Known) -> tuple[str, int, int
     """The name, size, time stamp and content of a frame's image."""
     if frame.file is None:
         return "", 0, 0, _digest_counts(frame)
-    name = str(frame.file.relative_to(root) if frame.file.is_relative_to(root) else frame.file)
+    base = next((base for base in (root, root.absolute()) if frame.file.is_relative_to(base)), Path())
+    name = str(frame.file.relative_to(base) if frame.file.is_relative_to(base) else frame.file)
     try:
         found = frame.file.stat()  # before it is read: whatever changes later has another time stamp
         size, modified = found.st_size, found.st_mtime_ns

@@ -11,9 +11,8 @@ from pathlib import Path
 from tmapr.artifacts.documents.latency import Latency, Precision, UpdateLatency
 from tmapr.artifacts.results import read_whole
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import load_settings
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, open_data
+from tmapr.experiment import Experiment, open_data, read_experiment
 from tmapr.latency.perceiver import TimedPerceiver, open_timed_perceiver
 from tmapr.latency.protocol import (
     UPDATES,
@@ -68,7 +67,7 @@ def _load(folder: RunFolder, device: str, precision: Precision | None, frames: i
         raise InputError(
             f"{folder.path}: holds no map.npz, so it is no run folder; make one with `tmapr map EXPERIMENT`"
         )
-    settings = load_settings(Experiment, folder.experiment, overrides).with_head(folder)
+    settings = read_experiment(folder.experiment, overrides).with_head(folder)
     environment = Map.load(folder.map, settings.system, settings.data.references)
     settings.perception.refuse_others(str(folder.map), environment.origin)
     timed = open_timed_perceiver(settings.perception, device, precision)

@@ -10,10 +10,11 @@ from tmapr.artifacts.documents.latency import Precision, Runtime
 from tmapr.data.health import Detector
 from tmapr.exceptions import InputError
 from tmapr.files import WEIGHTS_BYTES, read_bytes
-from tmapr.localizer import Perceive
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
+from tmapr.perception.plugin import is_descriptor
 from tmapr.perception.settings import Perception
+from tmapr.stages import Perceive
 from tmapr.types import Frame, Percept
 
 VIT = "vit-b14"
@@ -56,8 +57,8 @@ class TimedPerceiver:
 
     @property
     def threads(self) -> int | None:
-        """Threads of one pass on the processor; ONNX Runtime chooses its own and does not tell."""
-        if self.runtime == "onnxruntime":
+        """Threads of one pass on the processor; ONNX Runtime and plug-ins choose their own and do not tell."""
+        if self.runtime != "torch":
             return None
         import torch
 
@@ -79,6 +80,8 @@ def open_timed_perceiver(settings: Perception, device: str, precision: Precision
     shipped = settings.is_shipped and device != "cuda"
     runtime: Runtime = "onnxruntime" if settings.is_exported or shipped else "torch"
     where = _choose_onnx_device(device) if runtime == "onnxruntime" else _choose_torch_device(device)
+    if is_descriptor(settings):
+        runtime, where = "plug-in", "cpu"
     perceiver = open_perceiver(settings, device)
     granted = _grant_precision(precision, _find_precision(settings), runtime, where)
     return TimedPerceiver(perceiver, settings.encoder, "trained", runtime, where, granted)

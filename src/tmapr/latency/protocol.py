@@ -80,7 +80,7 @@ def time_stages(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
     retrieval, memory, classifier = work.system.retrieval, work.environment.memory, work.environment.classifier()
     tracker = make_tracker(work.system.tracking, work.system.fusion, memory)
     perceive, estimates, condition = work.stream(), [], Condition()
-    compare = work.system.tracking.method == "route"
+    compare = work.system.tracking.compares
     for frame in work.frames:
         with watch.timing("prepare"):
             work.image.prepare(frame.image(), work.size, "area")

@@ -15,11 +15,12 @@ from tmapr.artifacts.images import Counts
 from tmapr.artifacts.percepts import Recording
 from tmapr.data.health import Detector
 from tmapr.exceptions import InputError
-from tmapr.localizer import Localizer, Perceive
+from tmapr.localizer import Localizer
 from tmapr.perception.image import Image
 from tmapr.retrieval.memory import Memory
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
+from tmapr.stages import Perceive
 from tmapr.system import Map, System, build, make_map
 from tmapr.types import NANOSECONDS, Fault, Frame, Percept
 
@@ -49,7 +50,7 @@ class Workload:
 
     def localizer(self) -> Localizer:
         """A new one, with what the map knows and nothing else."""
-        return build(self.system, self.environment, perceive=self.stream())
+        return build(self.system, self.environment, begin_stream=self.stream)
 
 
 def invent_map(system: System, references: int, width: int) -> Map:

@@ -48,6 +48,16 @@ class EfficientNet(Settings):
         return 112 if self.levels == 1 else 432
 
 
+class Plugged(Settings):
+    """Somebody else's encoder: a plug-in, of which no weights are kept here."""
+
+    architecture: Literal["plugin"] = "plugin"
+    channels: int = Field(gt=0, le=65536, description="channels of a token")
+
+
+EncoderShape = Vit | EfficientNet | Plugged
+
+
 class Input(Settings):
     """How pictures enter the encoder."""
 
@@ -100,7 +110,7 @@ class Card(Settings):
     """Everything about a perceiver, or about a part of one."""
 
     version: Literal[1] = 1
-    encoder: Annotated[Vit | EfficientNet, Field(discriminator="architecture")] | None = None
+    encoder: Annotated[EncoderShape, Field(discriminator="architecture")] | None = None
     input: Input | None = None
     salad: SaladShape | None = None
     apr: AprShape | None = None
@@ -120,6 +130,8 @@ class Card(Settings):
             lines.append(
                 f"encoder: EfficientNet-Lite0, {self.encoder.levels} level(s), {self.encoder.channels} channels"
             )
+        if isinstance(self.encoder, Plugged):
+            lines.append(f"encoder: a plug-in's, {self.encoder.channels} channels")
         if self.input:
             lines.append(f"input: mean {_format_triple(self.input.mean)}, deviation {_format_triple(self.input.std)}")
         if self.salad:

@@ -14,7 +14,7 @@ import torch
 
 from tmapr.artifacts.atomic import replacing
 from tmapr.exceptions import InputError
-from tmapr.perception.card import Card, Vit
+from tmapr.perception.card import Card, Plugged, Vit
 from tmapr.perception.network import Network
 from tmapr.perception.onnx import INPUT, METADATA, load_onnx
 
@@ -25,6 +25,8 @@ def export(network: Network, card: Card, path: Path, *, int8: bool = False) -> N
     """Write the network; with `int8` the matrices of a ViT's blocks become bytes, all else stays float32."""
     if find_spec("onnx") is None or find_spec("onnxscript") is None:
         raise InputError("writing ONNX needs two more packages; run: pip install 'tmapr[export]'")
+    if isinstance(card.encoder, Plugged):
+        raise InputError("perception.encoder names a plug-in, whose code ONNX cannot hold; install it on the robot too")
     if int8 and not isinstance(card.encoder, Vit):
         raise InputError("int8 is for ViT encoders, this one is a convolution; export without it")
     with silence_exporter():

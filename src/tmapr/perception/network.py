@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from tmapr.config import changed
 from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
-from tmapr.perception.card import STATISTICS, Card, Descriptor, EfficientNet, Input, SaladShape, Vit
+from tmapr.perception.card import STATISTICS, Card, Descriptor, EfficientNet, EncoderShape, Input, SaladShape, Vit
 from tmapr.perception.encoder import Features
 from tmapr.perception.perceiver import Outputs
+from tmapr.perception.plugin_encoder import open_encoder
 from tmapr.perception.pooling import Gem, GridPooling, Joined
 from tmapr.perception.salad import Salad
 from tmapr.perception.settings import DEFAULT, SHIPPED_HEAD, Perception
@@ -79,7 +80,7 @@ def choose_device(name: str) -> str:
 
 def assemble(settings: Perception) -> tuple[Network, Card]:
     """The network that the settings ask for, with its card."""
-    source = read_checkpoint(_encoder_file(settings))
+    plugin, source = open_encoder(settings) if settings.is_plugin else (None, read_checkpoint(_encoder_file(settings)))
     head = read_checkpoint(_head_file(settings)) if settings.head or settings.uses_shipped_head else source
     pose = read_checkpoint(Path(settings.apr)) if settings.apr else source
     salad = _choose_salad(settings, head) if "salad" in settings.descriptor.parts else None
@@ -87,7 +88,7 @@ def assemble(settings: Perception) -> tuple[Network, Card]:
         raise InputError(f"{pose.path}: holds no pose head; perception.apr names what `tmapr train` wrote")
     takers = [(head.path, salad), (pose.path, pose.card.apr)]
     shape = _choose_encoder(settings, source, [(path, taker.channels) for path, taker in takers if taker])
-    encoder = build_module(shape, source.tensors["encoder"])
+    encoder: nn.Module = plugin or build_module(shape, source.tensors["encoder"])
     if isinstance(encoder, VisionTransformer):
         encoder = encoder.fix_size(*settings.size)  # positions are interpolated once, not for every frame
     aggregator = build_module(salad, head.tensors["salad"]) if salad else None
@@ -132,7 +133,7 @@ def _choose_salad(settings: Perception, head: Checkpoint) -> SaladShape:
     return shape
 
 
-def _choose_encoder(settings: Perception, source: Checkpoint, takers: list[tuple[Path, int]]) -> Vit | EfficientNet:
+def _choose_encoder(settings: Perception, source: Checkpoint, takers: list[tuple[Path, int]]) -> EncoderShape:
     """The encoder's shape, checked against what its heads take."""
     shape = source.card.encoder
     if shape is None or source.card.input is None:
@@ -158,7 +159,7 @@ def _choose_input(settings: Perception, source: Checkpoint) -> Input:
     return Input(mean=mean, std=std, size=settings.size)
 
 
-def _build_descriptor(settings: Descriptor, shape: Vit | EfficientNet, salad: Salad | None) -> Joined:
+def _build_descriptor(settings: Descriptor, shape: EncoderShape, salad: Salad | None) -> Joined:
     first = _POOLED if isinstance(shape, EfficientNet) else None
     known: dict[str, GridPooling | Gem | Salad] = {
         "pooling": GridPooling(shape.channels, rows=settings.grid[0], columns=settings.grid[1], first=first),

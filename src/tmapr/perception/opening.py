@@ -1,4 +1,4 @@
-"""Which perceiver the settings ask for: the shipped ONNX file, an exported one, or a network built with torch."""
+"""Which perceiver the settings ask for: the shipped ONNX file, an exported one, a torch network, a plug-in."""
 
 import re
 from importlib.util import find_spec
@@ -10,6 +10,7 @@ from tmapr.perception.card import STATISTICS, Card, Descriptor, Size, Vit
 from tmapr.perception.keypoints import KeypointFinder
 from tmapr.perception.onnx import SHIPPED, load_onnx
 from tmapr.perception.perceiver import Perceiver
+from tmapr.perception.plugin import is_descriptor, open_descriptor
 from tmapr.perception.settings import OWN, Perception
 
 
@@ -21,6 +22,9 @@ def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
         raise InputError(
             'perception.encoder is "own": percepts come from your program, there is nothing to encode with'
         )
+    if is_descriptor(settings):
+        card, described = open_descriptor(settings, device)
+        return Perceiver(card, settings.image, described, find_keypoints=KeypointFinder())
     if settings.is_exported:
         return _open_onnx(Path(settings.encoder), settings, device)
     if settings.is_shipped and device in ("auto", "cpu"):

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from tmapr.config import Settings
-from tmapr.perception.card import AprShape, EfficientNet, Size, Vit
+from tmapr.perception.card import AprShape, EncoderShape, Size, Vit
 from tmapr.perception.normaliser import Normaliser
 
 
@@ -75,9 +75,9 @@ class Training(Settings):
         """Clips of a step: a batch counts images, of which a clip has several."""
         return max(self.batch // frames, 1)
 
-    def head_for(self, encoder: Vit | EfficientNet, normaliser: Normaliser) -> AprShape:
-        """The head of an encoder: the paper's for a ViT; for a convolution smaller, and told where each token is."""
-        small = isinstance(encoder, EfficientNet)
+    def head_for(self, encoder: EncoderShape, normaliser: Normaliser) -> AprShape:
+        """The head of an encoder: the paper's for a ViT; for others smaller, and told where each token is."""
+        small = not isinstance(encoder, Vit)
         return AprShape(
             channels=encoder.channels,
             width=self.width or (128 if small else None),

@@ -28,7 +28,18 @@ from tmapr.config import changed
 from tmapr.exceptions import InputError
 from tmapr.files import DOCUMENT_BYTES, WEIGHTS_BYTES, read_bytes, require_file
 from tmapr.perception.apr import AprHead
-from tmapr.perception.card import CLIP, IMAGENET, AprShape, Card, EfficientNet, Input, SaladShape, Vit
+from tmapr.perception.card import (
+    CLIP,
+    IMAGENET,
+    AprShape,
+    Card,
+    EfficientNet,
+    EncoderShape,
+    Input,
+    Plugged,
+    SaladShape,
+    Vit,
+)
 from tmapr.perception.efficientnet import MEAN, STD, EfficientNetLite0, trim
 from tmapr.perception.layouts import Tensors, WeightsLayout, WeightsParts, recognise
 from tmapr.perception.salad import Salad
@@ -103,12 +114,12 @@ def save_checkpoint(path: Path, card: Card, parts: Mapping[str, nn.Module]) -> N
 
 
 @overload
-def build_module(shape: Vit | EfficientNet, tensors: Tensors) -> VisionTransformer | EfficientNetLite0: ...
+def build_module(shape: EncoderShape, tensors: Tensors) -> VisionTransformer | EfficientNetLite0: ...
 @overload
 def build_module(shape: SaladShape, tensors: Tensors) -> Salad: ...
 @overload
 def build_module(shape: AprShape, tensors: Tensors) -> AprHead: ...
-def build_module(shape: Vit | EfficientNet | SaladShape | AprShape, tensors: Tensors) -> nn.Module:
+def build_module(shape: EncoderShape | SaladShape | AprShape, tensors: Tensors) -> nn.Module:
     """The frozen module of that shape with these weights, in float32."""
     module = _build_empty(shape)
     wanted = module.state_dict()
@@ -116,7 +127,7 @@ def build_module(shape: Vit | EfficientNet | SaladShape | AprShape, tensors: Ten
     return module.eval().requires_grad_(False)
 
 
-def _build_empty(shape: Vit | EfficientNet | SaladShape | AprShape) -> nn.Module:
+def _build_empty(shape: EncoderShape | SaladShape | AprShape) -> nn.Module:
     """A module of that shape that has no storage yet."""
     with torch.device("meta"):
         match shape:
@@ -125,6 +136,8 @@ def _build_empty(shape: Vit | EfficientNet | SaladShape | AprShape) -> nn.Module
                 return VisionTransformer(shape.width, shape.depth, shape.heads, **numbers)
             case EfficientNet():
                 return EfficientNetLite0(levels=shape.levels)
+            case Plugged():
+                raise ValueError("its encoder is a plug-in's, of which files hold no weights")
             case SaladShape():
                 return Salad(**shape.model_dump())
             case AprShape():

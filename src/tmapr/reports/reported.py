@@ -17,6 +17,7 @@ from tmapr.evaluation.decisions import Mapped
 from tmapr.evaluation.errors import position_errors
 from tmapr.evaluation.loops import correct_candidates
 from tmapr.evaluation.trial import Trial
+from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
 from tmapr.retrieval.memory import Memory
 from tmapr.running.evaluating import FITS, read_errors
@@ -130,6 +131,20 @@ class ReportedRun:
         )
         remarks = tuple(run.remarks)
         return cls(run.folder, run.experiment, run.provenance, errors, memory, references, sequences, remarks)
+
+    def find(self, name: str | None = None) -> ReportedSequence:
+        """The sequence of that name, or the first test."""
+        names = [sequence.name for sequence in self.sequences]
+        wanted = find_name(name, next(iter(self.experiment.data.test), names[0]), names)
+        return self.sequences[names.index(wanted)]
+
+
+def find_name(asked: str | None, usual: str, localized: Sequence[str]) -> str:
+    """A sequence that a run localized: the one that is asked for, or the usual one."""
+    wanted = usual if asked is None else asked
+    if wanted not in localized:
+        raise InputError(f"{wanted}: was not localized by this run; there are {', '.join(localized)}")
+    return wanted
 
 
 def label_runs(runs: Sequence[ReportedRun]) -> list[str]:

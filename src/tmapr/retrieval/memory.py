@@ -40,7 +40,7 @@ LAYOUT = {
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Rows in the order of `places`; `frames` and `sequences` say which frame of which traverse each row was.
+    """M₀, a row for each reference, by `places`; `frames` and `sequences` say which frame of which traverse it was.
 
     `order` has the rows as they were driven, one traverse after the other: neighbours in it may be of two. A heading is
     NaN where nobody knows it. `reference` is what the traverses say of spacing and speed, `turn_gain` how many radians

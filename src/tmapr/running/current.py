@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.data.survey import survey
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, is_data_there, open_data
+from tmapr.experiment import Experiment, find_home, is_data_there, open_data
 from tmapr.perception.settings import OWN
 from tmapr.running.encoding import describe_absence, is_unchanged_whole, load_recording
 from tmapr.running.renewal import compare
@@ -40,7 +39,7 @@ def load_current(
     sequence = open_data(data, name, None if name in data.references[:1] else frame)
     if is_unchanged_whole(kept, sequence):
         return kept
-    now = survey(sequence, Path(data.root), kept.sources)
+    now = survey(sequence, find_home(data, name), kept.sources)
     renewal = compare(kept, kept.sources, now)
     if renewal.encoded or len(now) != len(kept) or not np.array_equal(now.stamps, kept.stamps):
         changes = ", ".join(renewal.changes)

@@ -18,7 +18,7 @@ from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
 from tmapr.exceptions import InputError
-from tmapr.experiment import Data, Experiment, is_data_there, open_data
+from tmapr.experiment import Data, Experiment, find_home, is_data_there, open_data
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
@@ -143,7 +143,7 @@ class Encoding:
     def _compare(self, source: Path, kept: Recording | None, sequence: Sequence) -> "Attempt":
         """What could be made of some percepts."""
         known = kept.sources if kept else None
-        now = survey(sequence, Path(self._experiment.data.root), known, self._trust)
+        now = survey(sequence, find_home(self._experiment.data, sequence.name), known, self._trust)
         if not kept or not known:
             return Attempt(None, now, renew_all(now))
         return Attempt(source, now, compare(kept, known, now))
@@ -286,7 +286,7 @@ def refuse_absent(data: Data, name: str) -> None:
 
 def describe_absence(data: Data, name: str, path: Path) -> str:
     """In a line: the recording cannot be looked at, so that nobody knows whether it has changed."""
-    return f"{name}: is not in {data.root}; the percepts and positions kept in {path} are used"
+    return f"{name}: is not in {find_home(data, name)}; the percepts and positions kept in {path} are used"
 
 
 def load_recording(experiment: Experiment, path: Path, name: str, keypoints: Path | None = None) -> Recording:

@@ -14,10 +14,9 @@ from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.results import name_published, read_whole
 from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.artifacts.trajectory import EstimateTable, FirstCandidates, load_estimates
-from tmapr.config import load_settings
 from tmapr.evaluation.trial import Trial
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, read_experiment
 from tmapr.running.current import load_current
 from tmapr.system import Map
 
@@ -42,7 +41,8 @@ class FinishedRun:
     @classmethod
     def _load(cls, folder: RunFolder) -> "FinishedRun":
         require_run(folder)
-        experiment = load_settings(Experiment, folder.experiment)
+        remarks = list[str]()
+        experiment = read_experiment(folder.experiment, tell=remarks.append)
         if not folder.provenance.exists():
             raise InputError(f"{folder.path}: holds no finished run; make one with `tmapr run EXPERIMENT`")
         provenance = Provenance.load(folder.provenance, f"tmapr run {folder.experiment}")
@@ -53,7 +53,7 @@ class FinishedRun:
         environment = Map.load(folder.map, experiment.system, experiment.data.references)
         if provenance.map != environment.digest:
             raise InputError(f"{folder.path}: its estimates were made with another map; run `tmapr run` again")
-        run = cls(folder, experiment, provenance, environment, name_published(folder))
+        run = cls(folder, experiment, provenance, environment, name_published(folder), remarks)
         # How streamed sequences did when they were asked again was found with the truth of then, too.
         data = experiment.data
         for name in dict.fromkeys((*data.references, *data.adapt, *data.stream)):

@@ -87,7 +87,7 @@ class Outlook:
 
     def describe_localizing(self) -> str:
         """What becomes of it as a drive to localize."""
-        told = f"{len(self.placed)} frames are localized"
+        told = f"{len(self.placed)} frames are answered"
         if self.faulty:
             named = f"({describe_faults(self.faulty)})"
             told += f", {self._bound('at least ')}{len(self.faulty)} of them passed over as faults {named}"

@@ -96,7 +96,7 @@ class RecognisedDrive:
 
 def recognise_drive(localizer: Localizer, recording: Recording) -> RecognisedDrive:
     """Localize every frame and keep what was recognised; nothing is learned."""
-    drive = localizer.begin_drive()
+    drive = localizer.fork()
     learned = drive.tracker.learned()
     seen = tuple(drive.observe(each).recognition for each in recording.percepts)
     return RecognisedDrive(recording, seen, localizer.memory, learned)

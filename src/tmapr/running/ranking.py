@@ -48,7 +48,7 @@ def rank_by_system(run: FinishedRun) -> Ranking | None:
     adapted = resume(system, run.environment, run.folder.state)
 
     def begin() -> Rank:
-        localizer = adapted.begin_drive()
+        localizer = adapted.fork()
 
         def rank(percept: Percept) -> Float[np.ndarray, "found 2"]:
             candidates = localizer.recognise(percept, RANKS[-1]).candidates

@@ -18,12 +18,12 @@ from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder, file_digest, read_head_error
 from tmapr.artifacts.trajectory import save_estimates
-from tmapr.config import dump_toml, settings_digest
+from tmapr.config import settings_digest
 from tmapr.data.fitting import refuse_elsewhere
 from tmapr.evaluation.alignment import PlanarTransform, fit_planar
 from tmapr.evaluation.errors import summarize_durations
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, dump_experiment, experiment_digest
 from tmapr.localizer import Localizer
 from tmapr.perception.settings import OWN
 from tmapr.running.encoding import Encoding
@@ -33,7 +33,10 @@ from tmapr.system import Map, make_map, resume
 from tmapr.types import Percept, Watch
 
 NOTHING_TO_MAP = "data.reference is not set; name the traverse to be mapped"
-NOTHING_TO_LOCALIZE = "data.test is empty, and so is data.stream; name the sequences to localize"
+NOTHING_TO_LOCALIZE = (
+    "data.test is empty, and so is data.stream; name the sequences to localize, or give recordings as in `tmapr run MAP"
+    " --source PATH`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def map_experiment(
         environment = make_map(experiment.system, *_load_references(experiment, encoding), watch=watch)
         with encoding.publishing(folder) as staged:
             environment.save(staged.map)
-            write_text(staged.experiment, dump_toml(experiment))
+            write_text(staged.experiment, dump_experiment(experiment, folder.path))
     return environment
 
 
@@ -130,13 +133,14 @@ def _write_run(experiment: Experiment, folder: RunFolder, environment: Map, driv
     record = scoring.follow_stream(localizer, drives.stream)
     scoring.localize_tests(drives.test)
     folder.errors.unlink(missing_ok=True)  # those of the last run
-    write_text(folder.experiment, dump_toml(experiment))
+    write_text(folder.experiment, dump_experiment(experiment, folder.path))
     everything = (*drives.adapt, *drives.stream, *drives.test)
     marks = dict(environment.made_from) | {recording.sequence: recording.marks for recording in everything}
     provenance = Provenance(
         tmapr=version("tmapr"),
         numpy=version("numpy"),
-        settings_sha256=settings_digest(experiment),
+        tracking_plugin=offer.mark if (offer := experiment.system.tracking.choose_plugin()) else None,
+        settings_sha256=experiment_digest(experiment),
         map=environment.digest,
         labels=experiment.system.labels.description,
         alignment="none" if experiment.align_apr == "none" else f"apr-{experiment.align_apr}",
@@ -190,7 +194,7 @@ class _Scoring:
         save_beliefs(folder.beliefs(name), digest, self.environment.digest, progress.estimates)
         self.sequences[name] = made
         seconds = float(progress.step_seconds.sum())
-        logging.getLogger("tmapr").info("%s: %d frames localized in %.1f s", name, len(progress.estimates), seconds)
+        logging.getLogger("tmapr").info("%s: %d frames answered in %.1f s", name, len(progress.estimates), seconds)
 
 
 def _load_matching(encoding: Encoding, sequence: str, environment: Map) -> Recording:

@@ -40,10 +40,10 @@ class Stream:
     def follow(self, localizer: Localizer, recordings: Sequence[Recording]) -> Iterator[Passage]:
         """Go through the sequences; after each, state.npz is what a test would start from."""
         for count, recording in enumerate(recordings, start=1):
-            localizer = localizer.begin_drive()
+            localizer = localizer.fork()
             progress = localize(localizer, recording, self.watch(range(len(recording))))
             localizer.end_drive()
-            localizer.begin_drive().save(self.folder.map.parent)
+            localizer.fork().save(self.folder.map.parent)
             yield Passage(recording.sequence, progress, self._ask_again(recordings[:count]))
 
     def _ask_again(self, recordings: Sequence[Recording]) -> dict[str, StretchFigures]:
@@ -52,7 +52,7 @@ class Stream:
         memory, threshold = self.environment.memory, self.system.tracking.gates.min_similarity
         figures = {}
         for recording in recordings:
-            drive = asked.begin_drive()
+            drive = asked.fork()
             answers = [drive.observe(recording.percepts[row]) for row in self.watch(range(len(recording)))]
             figures[recording.sequence] = measure_answers(answers, recording, memory, threshold)
         return figures

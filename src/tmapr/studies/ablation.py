@@ -23,9 +23,9 @@ from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.percepts import Marks, Recording
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import changed, settings_digest
+from tmapr.config import changed
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, experiment_digest
 from tmapr.files import DOCUMENT_BYTES, read_bytes
 from tmapr.places.classifier import Extension
 from tmapr.running.encoding import Encoding
@@ -115,7 +115,7 @@ class Job:
     def _describe_inputs(self) -> str:
         """The settings that were planned and the marks of the percepts, as inputs.json has them."""
         marks = {name: asdict(each) for name, each in self.read_marks().items()}
-        return json.dumps({"planned_sha256": settings_digest(self.experiment), "sequences": marks}, indent=2) + "\n"
+        return json.dumps({"planned_sha256": experiment_digest(self.experiment), "sequences": marks}, indent=2) + "\n"
 
     def read_marks(self) -> dict[str, Marks]:
         """What the percepts are known by, sequence by sequence."""

@@ -22,11 +22,10 @@ from tmapr.artifacts.documents.studies import (
 )
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import Column
-from tmapr.config import settings_digest
 from tmapr.evaluation.bootstrap import f1_of, rmse_of
 from tmapr.evaluation.errors import count_jumps, position_errors, summarize_errors
 from tmapr.evaluation.trial import Trial
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, experiment_digest
 from tmapr.running.encoding import load_recording
 from tmapr.running.evaluating import read_errors
 from tmapr.running.finished import FinishedRun
@@ -113,7 +112,7 @@ def summarize_ablation(experiment: Experiment, folder: RunFolder, jobs: Mapping[
         kind="ablation",
         made_by=f"tmapr {version('tmapr')}",
         experiment=experiment.name,
-        settings_sha256=settings_digest(experiment),
+        settings_sha256=experiment_digest(experiment),
         alignment=provenance.alignment,
         labels=provenance.labels,
         calibrated_on=tuple(list_calibrating(experiment)),

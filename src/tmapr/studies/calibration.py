@@ -125,7 +125,7 @@ def calibrate(
 
 def list_searched(system: System) -> Mapping[str, tuple[str, ...]]:
     """What a calibration decides, by section; `candidates` and `noise` are kept, but give the others their meaning."""
-    if system.tracking.method == "route":
+    if system.tracking.method != "paper":
         return _RANKING | {"fusion": ("noise", "velocity_noise", "apr_variance")}
     variances = ("correction_variance", "min_correction_variance", "apr_variance")
     return _RANKING | _GATES | {"fusion": ("noise", "velocity_noise", *variances)}
@@ -136,7 +136,7 @@ def list_choices(system: System, reference: Reference) -> Mapping[str, tuple[flo
     noise = Fusion().fit(reference).velocity_noise
     choices = {"fusion.velocity_noise": tuple(factor * noise for factor in NOISES)}
     poses = {"fusion.apr_variance": APR_VARIANCES}
-    if system.tracking.method == "route":
+    if system.tracking.method != "paper":
         return choices | poses if system.retrieval.mode == "off" else choices
     width = Gates().fit(reference).max_innovation
     gates = {"tracking.gates.max_innovation": tuple(factor * width for factor in INNOVATIONS)}
@@ -206,7 +206,7 @@ def try_weights(
 
 
 def _search_gates(now: Tried) -> Finding | None:
-    if now.system.retrieval.mode == "off" or now.system.tracking.method == "route":
+    if now.system.retrieval.mode == "off" or now.system.tracking.method != "paper":
         return None
     evidence = gather_evidence(now.drives)
     if not evidence.right.any():

@@ -1,4 +1,4 @@
-"""The second half of a frame's way: what a frame looks like becomes an estimate, by one of two methods."""
+"""The second half of a frame's way: what a frame looks like becomes an estimate, by our methods or others'."""
 
 from typing import Protocol, runtime_checkable
 
@@ -8,20 +8,28 @@ from jaxtyping import Float
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Layout
 from tmapr.fusion.capf import Fusion
+from tmapr.plugins import is_plugin
 from tmapr.retrieval.memory import Memory
 from tmapr.track.paper import LAYOUT as PAPER
 from tmapr.track.paper import PaperTracker, Track
+from tmapr.track.plugin import LAYOUT as PLUGIN
+from tmapr.track.plugin import PluginTracker
 from tmapr.track.route import LAYOUT as ROUTE
 from tmapr.track.route import RouteTracker
 from tmapr.tracking import Tracking
+from tmapr.tracking.place import Placer
 from tmapr.types import Estimate, Percept, Recognition
 
-__all__ = ["PaperTracker", "RouteTracker", "Track", "Tracker", "make_tracker", "track_layout"]
+__all__ = ["PaperTracker", "PluginTracker", "RouteTracker", "Track", "Tracker", "make_tracker", "track_layout"]
 
 
 @runtime_checkable
 class Tracker(Protocol):
     """Owns what is carried from frame to frame."""
+
+    @property
+    def placer(self) -> Placer | None:
+        """What the route filter believes, and learns from its smoothed past; other methods have none."""
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
@@ -59,11 +67,14 @@ class Tracker(Protocol):
 
 def track_layout(method: str) -> Layout:
     """Of what a tracker's `arrays` gives."""
-    return PAPER if method == "paper" else ROUTE
+    return PLUGIN if is_plugin(method) else PAPER if method == "paper" else ROUTE
 
 
 def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory) -> Tracker:
     """One of the method that the settings name."""
+    offer = tracking.choose_plugin()
+    if offer:
+        return PluginTracker(offer, tracking, fusion, memory)
     if tracking.method == "paper":
         return PaperTracker(tracking, fusion, memory)
     return RouteTracker(tracking, fusion, memory)

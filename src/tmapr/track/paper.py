@@ -68,6 +68,7 @@ class PaperTracker:
     def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
         reference = memory.reference
         self.track = Track()
+        self.placer = None
         self._gates = tracking.gates.fit(reference)
         self._fusion = fusion.fit(reference)
         self._mapped = memory.positions
@@ -78,20 +79,12 @@ class PaperTracker:
 
     def answer_late(self, percept: Percept) -> Estimate | None:
         """The answer to a frame that came too late to move anything; None if its stamp is new."""
-        belief = self.track.belief
-        if belief is None or percept.stamp > belief.stamp:
-            return None
-        reason = Reason.REPEATED_STAMP if percept.stamp == belief.stamp else Reason.OLDER_STAMP
-        return Estimate(
-            belief, percept, None, Verdict(reason), self._fusion.status(belief, False, self.track.correction)
-        )
+        return answer_late(self.track, self._fusion, percept)
 
     def pass_over(self, percept: Percept) -> Estimate:
         """A frame that cannot be used: time goes on, and the belief becomes less certain."""
-        belief = self._predict(percept.stamp)
-        self.track = replace(self.track, belief=belief)
-        status = self._fusion.status(belief, False, self.track.correction)
-        return Estimate(belief, percept, None, Verdict(Reason.FAULTY_FRAME), status)
+        self.track = replace(self.track, belief=self._predict(percept.stamp))
+        return answer(self.track, self._fusion, percept, Verdict(Reason.FAULTY_FRAME))
 
     def advance(self, percept: Percept, recognition: Recognition) -> Estimate:
         """Judge what a usable frame looks like, and correct the belief with what is believed."""
@@ -142,9 +135,29 @@ class PaperTracker:
     def _predict(self, stamp: int) -> Belief:
         if self.track.belief:
             return self._fusion.predict(self.track.belief, stamp)
-        # Nobody said where we are: somewhere on the map.
-        spread = float(np.hypot(*self._mapped.std(axis=0)))
-        return self._fusion.start(stamp, self._mapped.mean(axis=0), max(spread, self._gates.max_innovation))
+        return start_anywhere(self._fusion, stamp, self._mapped, self._gates.max_innovation)
+
+
+def start_anywhere(fusion: Fusion, stamp: int, mapped: Float[np.ndarray, "refs 2"], least: float) -> Belief:
+    """Where nobody said where we are: somewhere on the map, give or take at least so many metres."""
+    spread = float(np.hypot(*mapped.std(axis=0)))
+    return fusion.start(stamp, mapped.mean(axis=0), max(spread, least))
+
+
+def answer_late(track: Track, fusion: Fusion, percept: Percept) -> Estimate | None:
+    """The answer to a frame that came too late to move anything; None if its stamp is new."""
+    belief = track.belief
+    if belief is None or percept.stamp > belief.stamp:
+        return None
+    reason = Reason.REPEATED_STAMP if percept.stamp == belief.stamp else Reason.OLDER_STAMP
+    return answer(track, fusion, percept, Verdict(reason))
+
+
+def answer(track: Track, fusion: Fusion, percept: Percept, verdict: Verdict) -> Estimate:
+    """The estimate for a frame that was not looked at; the track has a belief by now."""
+    if track.belief is None:
+        raise ValueError("a track that has begun has a belief, and this one has none")
+    return Estimate(track.belief, percept, None, verdict, fusion.status(track.belief, False, track.correction))
 
 
 def read_belief(arrays: Arrays) -> Belief:

@@ -15,7 +15,7 @@ from tmapr.artifacts.layout import Array
 from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import Memory
 from tmapr.track.coverage import cover_modes
-from tmapr.track.paper import BELIEF, read_belief
+from tmapr.track.paper import BELIEF, read_belief, start_anywhere
 from tmapr.tracking import Tracking
 from tmapr.tracking.novelty import LAYOUT as NOVELTY
 from tmapr.tracking.novelty import Novelty
@@ -138,10 +138,7 @@ class RouteTracker:
             return self._fusion.predict(self.belief, stamp, max(1.0, faster**2))
         if placing:
             return self._fusion.start(stamp, placing.position, self.placer.radius)
-        # Nobody said where we are: somewhere on the map.
-        mapped = self._memory.positions
-        spread = float(np.hypot(*mapped.std(axis=0)))
-        return self._fusion.start(stamp, mapped.mean(axis=0), max(spread, self.placer.radius))
+        return start_anywhere(self._fusion, stamp, self._memory.positions, self.placer.radius)
 
     def _reckon(self, belief: Belief, placing: Placing) -> tuple[Belief, Verdict, None]:
         """Follow way and turns off the map: what a frame says of places is wrong there."""

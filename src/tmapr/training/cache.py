@@ -21,12 +21,11 @@ from tmapr.artifacts.percepts import Origin
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.sources import Sources, Trust
 from tmapr.config import Settings, differences
-from tmapr.data.fitting import refuse_elsewhere
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment, is_data_there, open_data
+from tmapr.experiment import Experiment, find_home, is_data_there, open_data
 from tmapr.perception.card import Size
 from tmapr.perception.perceiver import Outputs, Perceiver
 from tmapr.perception.recipes import Augmentation
@@ -183,7 +182,7 @@ class ExampleCache:
             and (index.whole, index.frame) == (sequence.whole, sequence.frame)
         ):
             return True
-        now = survey(sequence, Path(self._data.root), sources, self._trust)
+        now = survey(sequence, find_home(self._data, name), sources, self._trust)
         changes = list_changed_images(sources, now.sources)
         if not changes and differ(arrays["placed"], now.placed):
             changes = ["other frames have positions"]
@@ -219,15 +218,13 @@ class ExampleCache:
         )
 
     def _open(self, name: str) -> Sequence:
-        sequence = open_data(self._data, name, None if name in self._data.references[:1] else self._frame)
-        refuse_elsewhere(name, sequence.frame, True, self._frame)
-        return sequence
+        return open_data(self._data, name, None if name in self._data.references[:1] else self._frame)
 
     def _make(self, name: str, folder: Path) -> None:
         sequence = self._open(name)
         # The index goes first and comes last: shards without one are those of a making that was interrupted.
         (folder / _INDEX).unlink(missing_ok=True)
-        now = survey(sequence, Path(self._data.root))
+        now = survey(sequence, find_home(self._data, name))
         placed = np.flatnonzero(now.placed).tolist()
         usable: list[bool] = []
         shards = write_shards(folder, self._extract(sequence, placed, usable), self._encoder.perception.origin.digest)

@@ -7,7 +7,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from tmapr.config import changed
-from tmapr.perception.card import EfficientNet, Size, Vit
+from tmapr.perception.card import EncoderShape, Size
 from tmapr.perception.encoder import Features
 from tmapr.perception.network import Network, assemble, move_network
 from tmapr.perception.normaliser import Normaliser
@@ -31,7 +31,7 @@ class FrozenEncoder:
         self.pooled = training.head_for(self.shape, _ANYWHERE).pooled if training else None
 
     @property
-    def shape(self) -> Vit | EfficientNet:
+    def shape(self) -> EncoderShape:
         """Architecture and widths."""
         if self.card.encoder is None:
             raise ValueError("a network has an encoder, and the card describes none")

@@ -130,7 +130,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(folder, tmp_path, capfd, qui
 
 
 REFUSED = {
-    "an unknown sequence": (["--sequence", "noon"], "--sequence noon: was not localized by this run; there are night"),
+    "an unknown sequence": (["--sequence", "noon"], "noon: was not localized by this run; there are night"),
     "an end before the beginning": (["--from", "9", "--to", "3"], "--from 9: is later than --to 3"),
     "a beginning after the end": (["--from", "900"], "--from 900: the drive lasts "),
     "a negative second": (["--from", "-1"], "--from -1: must be seconds since the first frame"),

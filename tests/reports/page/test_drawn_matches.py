@@ -16,8 +16,7 @@ from drives import retold
 from tmapr.artifacts.images import read_image
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import Column
-from tmapr.config import load_settings
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 from tmapr.perception.keypoints import KeypointFinder
 from tmapr.reports.figures.local_matches import choose_ties
 from tmapr.reports.page.matching import Matching
@@ -37,7 +36,7 @@ COLUMN, RIGHT = 300.0, 310.0
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     home = write_walk(tmp_path_factory.mktemp("walked"))
-    experiment, folder = load_settings(Experiment, home / "walk.toml"), RunFolder(home / "run")
+    experiment, folder = read_experiment(home / "walk.toml"), RunFolder(home / "run")
     map_experiment(experiment, folder)
     run_experiment(experiment, folder)
     return home

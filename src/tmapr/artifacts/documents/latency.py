@@ -5,7 +5,7 @@ from typing import Literal
 from tmapr.artifacts.documents import Document
 
 Precision = Literal["float32", "float16", "int8"]
-Runtime = Literal["onnxruntime", "torch"]
+Runtime = Literal["onnxruntime", "torch", "plug-in"]
 
 
 class StageLatency(Document):

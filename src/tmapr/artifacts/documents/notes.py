@@ -1,9 +1,10 @@
 """The notes in the headers of array files; all that earlier versions did not write has a default."""
 
-from pydantic import Field, FiniteFloat, JsonValue
+from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.documents.runs import RecordingMarks
+from tmapr.geodesy import ENU, UTM
 from tmapr.types import CoordinateFrame
 
 
@@ -13,6 +14,13 @@ class FrameNotes(Document):
     kind: str = "local"
     zone: str | None = None
     origin: tuple[FiniteFloat, ...] = ()
+
+    @model_validator(mode="after")
+    def refuse_nowhere(self) -> "FrameNotes":
+        """Longitudes and latitudes are computed from a plane and a grid, which must therefore be somewhere."""
+        if self.kind in (ENU, UTM) and not self.frame.on_earth:
+            raise ValueError(f"{self.kind} {str(self.zone)[:20]} {str(self.origin)[:60]} is nowhere on Earth")
+        return self
 
     @property
     def frame(self) -> CoordinateFrame:

@@ -73,6 +73,8 @@ class Provenance(Document):
     stream: StreamRecord | None = None
     classes: int | None = None
     """Places that the classifier knew in the end."""
+    tracking_plugin: str | None = None
+    """Distribution and version of somebody else's tracking method."""
 
     @property
     def protocols(self) -> list[str]:

@@ -8,9 +8,8 @@ from tmapr.artifacts.arrays import load_arrays
 from tmapr.artifacts.documents.notes import MapNotes
 from tmapr.artifacts.results import read_whole
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import load_settings
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import Experiment, read_experiment
 from tmapr.places.classifier import Places
 from tmapr.retrieval.memory import MAPPED
 from tmapr.system import MAP_KIND, MAP_VERSION, Map, System
@@ -53,7 +52,7 @@ def read_map(path: Path) -> MapSource:
 
 
 def _read_with_experiment(folder: RunFolder) -> MapSource:
-    experiment = load_settings(Experiment, folder.experiment)
+    experiment = read_experiment(folder.experiment)
     environment = Map.load(folder.map, experiment.system, experiment.data.references)
     return MapSource(folder.map, environment, folder, experiment)
 

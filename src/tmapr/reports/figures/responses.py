@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from tmapr.exceptions import InputError
-from tmapr.perception.settings import OWN, Perception
+from tmapr.perception.settings import Perception
 from tmapr.reports.drawing.markup import element, escape
 from tmapr.reports.drawing.pictures import PagePicture, encode_jpeg, encode_png, panel, panels, photograph
 
@@ -33,7 +33,7 @@ def encode_tokens(perception: Perception, pictures: UInt8[np.ndarray, "images he
     Every picture is looked at again: percept caches hold descriptors, and the networks that made them without torch
     have no other output.
     """
-    if perception.encoder == OWN or perception.is_exported:
+    if perception.is_whole:
         raise InputError(
             f"perception.encoder = {perception.encoder!r}: gives descriptors but no tokens;"
             " name an encoder's checkpoint"

@@ -98,3 +98,5 @@ def _list_facts(sequence: ReportedSequence) -> Iterator[_Fact]:
     yield _Fact("leverage", table.leverages)
     yield _Fact("confidence", table.confidences)
     yield _Fact("innovation", table.innovations, "{:.2f} m")
+    yield _Fact("longitude", Column(table.degrees.values[:, 0], table.degrees.known), "{:.7f}°")
+    yield _Fact("latitude", Column(table.degrees.values[:, 1], table.degrees.known), "{:.7f}°")

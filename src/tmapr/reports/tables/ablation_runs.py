@@ -13,10 +13,9 @@ import numpy as np
 from tmapr.artifacts.documents.runs import LoopFigures
 from tmapr.artifacts.documents.studies import Ablation, AblationRow, Gap, RowFigures
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import load_settings
 from tmapr.evaluation.bootstrap import mean_interval
 from tmapr.exceptions import InputError
-from tmapr.experiment import Experiment
+from tmapr.experiment import read_experiment
 from tmapr.running.current import load_current
 from tmapr.running.ranking import RANKS
 from tmapr.studies.comparison import Standing
@@ -86,7 +85,7 @@ def _refuse_changed(run: Path, ablation: Ablation) -> tuple[str, ...]:
     rows = sorted(folder.ablation.glob("*/experiment.toml"))
     if not rows or not all(folder.percepts(name).exists() for name in made_from):
         return ()
-    experiment, way_out = load_settings(Experiment, rows[0]), f"make it anew with `{_name_command(run)}`"
+    experiment, way_out = read_experiment(rows[0], tell=remarks.append), f"make it anew with `{_name_command(run)}`"
     frame = None
     for name, marks in made_from.items():  # the first is the map's first traverse
         now = load_current(experiment, folder, name, frame, remarks.append, way_out)

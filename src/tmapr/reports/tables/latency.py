@@ -22,6 +22,7 @@ STAGES = {
 }
 """The rows, by their keys in JSON."""
 
+_UNTOLD = {"onnxruntime": "as ONNX Runtime chooses", "plug-in": "as the plug-in chooses", "torch": "unknown"}
 _THIRDS = ("updates, first third", "updates, middle third", "updates, last third")
 _GROUP = (TableColumn("mean_ms", "mean ms", 3), TableColumn("p95_ms", "P95 ms", 3), TableColumn("hz", "Hz", 1))
 _STATED = {
@@ -76,7 +77,7 @@ def _describe_result(label: str, result: Latency) -> list[str]:
         f"{label}: {result.references} references, {result.places} places, descriptor {result.descriptor},"
         f" classifier input {result.lift}, {', '.join(result.extensions) or 'no extension'}",
         f"{label}: {result.processor}, {result.cores} cores; threads: {result.threads} of BLAS, encoder"
-        f" {result.encoder_threads or 'as ONNX Runtime chooses'};"
+        f" {result.encoder_threads or _UNTOLD[result.runtime]};"
         f" {', '.join(f'{name} {number}' for name, number in result.versions.items())}",
         f"{label}: last third of {result.updates.count} updates / first third = {result.updates.ratio:.3f}",
     ]
