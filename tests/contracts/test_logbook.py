@@ -67,10 +67,10 @@ def test_a_refusal_is_logged_where_the_folder_was_written_to(home, capsys):
 
 
 def test_a_bug_is_logged_with_its_traceback(home, monkeypatch):
-    def stumble(*_):
+    def stumble(*_, **__):
         raise ZeroDivisionError("of course")
 
-    monkeypatch.setattr(tmapr.running.running, "dump_toml", stumble)
+    monkeypatch.setattr(tmapr.running.running, "make_map", stumble)
     (home / "run").mkdir()
     (home / "run/notes").touch()
     with pytest.raises(ZeroDivisionError):

@@ -117,8 +117,8 @@ def test_metres_in_a_map_of_degrees_are_refused_by_check_and_run_alike(home, ref
     checked = refused("check", "walk.toml", "--quiet")
     assert command("map", "walk.toml", "--quiet") == 0
     assert refused("run", "walk.toml", "--quiet") == checked
-    assert checked.startswith("night: positions are in ")
-    assert "convert one of them" in checked
+    assert "night/frames.csv: has positions as x,y" in checked
+    assert "give lon,lat here, or map with x,y" in checked
 
 
 def test_degrees_in_a_map_of_metres_are_refused_by_check_and_run_alike(home, refused):
@@ -126,7 +126,7 @@ def test_degrees_in_a_map_of_metres_are_refused_by_check_and_run_alike(home, ref
     checked = refused("check", "walk.toml", "--quiet")
     assert command("map", "walk.toml", "--quiet") == 0
     assert refused("run", "walk.toml", "--quiet") == checked
-    assert "longitude and latitude cannot be placed in a local frame" in checked
+    assert "night/frames.csv: has positions as longitude and latitude" in checked
 
 
 def test_a_demo_that_would_train_without_torch_says_so_before_anything_is_rendered(tmp_path):

@@ -15,7 +15,6 @@ from tmapr.artifacts.trajectory import load_estimates
 EXPERIMENT = 'name = "blind"\ndata = { root = "data", reference = "noon", test = ["night"] }\n'
 ASKS = re.compile(r"evaluate|no frame has a true position|compare with", re.IGNORECASE)
 STEPS = [
-    "check blind.toml",
     "map blind.toml",
     "run blind.toml",
     "show runs/blind",
@@ -46,6 +45,12 @@ def test_no_command_asks_for_true_positions(typed, home, capsys):
     said = capsys.readouterr()
     assert code == 0, said.err
     assert not ASKS.search(said.out + said.err)
+
+
+def test_a_check_foretells_what_works_without_them(home, capsys):
+    with chdir(home):
+        assert command("check", "blind.toml") == 0
+    assert "it can be localized and reported, not evaluated\n" in capsys.readouterr().out
 
 
 def test_the_map_the_run_and_the_film_can_be_looked_at(home):

@@ -94,7 +94,8 @@ def listening() -> Iterator[Journal]:
         logger.removeHandler(journal)
         logger.level, logger.propagate = before
         if sys.stdout is heard[0]:  # not where its reader has gone: then nothing may be written at the end, either
-            sys.stdout.flush()
+            for stream in heard:
+                stream.flush()
             sys.stdout, sys.stderr = streams
 
 
