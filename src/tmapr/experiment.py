@@ -107,7 +107,8 @@ def read_experiment(
     experiment = from_tree(Experiment, tree, str(path or "settings"))
 
     def tell_of(setting: str, value: str) -> str:
-        if (setting, value) in told:
+        unused = setting.startswith("data.") and experiment.perception.encoder == OWN  # nothing is read from there
+        if (setting, value) in told and not unused:
             tell(told[setting, value])
         return value
 

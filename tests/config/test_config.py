@@ -296,7 +296,7 @@ def test_without_a_file_a_mistake_is_in_the_settings():
 
 
 def test_a_missing_file_is_refused_by_name(tmp_path):
-    with pytest.raises(InputError, match=r"nowhere\.toml: no such experiment file$"):
+    with pytest.raises(InputError, match=r"nowhere\.toml: no such experiment file; `tmapr init RECORDING` writes one$"):
         load_settings(Experiment, tmp_path / "nowhere.toml")
 
 

@@ -121,4 +121,4 @@ def test_without_it_nothing_of_that_is_told(home, capsys):
 
 def test_what_stands_behind_two_dashes_is_left_alone(capsys):
     assert command("config", "--", "-v") == 2
-    assert capsys.readouterr().err == "tmapr: -v: no such experiment file\n"
+    assert capsys.readouterr().err == "tmapr: -v: no such experiment file; `tmapr init RECORDING` writes one\n"

@@ -152,7 +152,7 @@ def test_a_root_that_is_not_there_is_named_with_the_path_that_was_looked_for(hom
 
 
 EXPERIMENTS = {
-    "not there": (None, "no such experiment file"),
+    "not there": (None, "no such experiment file; `tmapr init RECORDING` writes one"),
     "a folder": (Path.mkdir, "is a folder; name the experiment's TOML file"),
     "a fifo": (os.mkfifo, "is no"),
     "not UTF-8": (lambda path: path.write_bytes(b"\xff\xfe"), "is not UTF-8 text"),

@@ -165,7 +165,7 @@ def test_a_plain_terminal_is_told_everything_in_its_characters(encoding, argumen
 
 def test_a_plain_terminal_gets_a_refusal_in_its_characters(home):
     done = tmapr_in(home, "config", "café→日本λ.toml", PYTHONIOENCODING="ascii", PYTHONUTF8="1")
-    assert done.stderr == b"tmapr: cafe->??lambda.toml: no such experiment file\n"
+    assert done.stderr == b"tmapr: cafe->??lambda.toml: no such experiment file; `tmapr init RECORDING` writes one\n"
 
 
 def test_files_are_written_in_utf_8_whatever_the_terminal_knows(home):

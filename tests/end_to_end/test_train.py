@@ -90,8 +90,17 @@ def test_the_estimates_carry_the_head_s_positions(street):
 
 def test_the_run_s_own_experiment_names_the_head(street):
     named = re.search(r'^apr = "(.*?)"', (street / "experiment.toml").read_text(), re.MULTILINE)[1]
-    assert re.fullmatch(r"runs/street/apr/00000[12]/head\.safetensors", named)
-    assert read_checkpoint(street.parents[1] / named).card.apr.pooled == (7, 7)
+    assert re.fullmatch(r"apr/00000[12]/head\.safetensors", named)
+    assert read_checkpoint(street / named).card.apr.pooled == (7, 7)
+
+
+def test_a_new_folder_that_is_saved_to_has_the_head_of_its_own(street, tmp_path):
+    frame = next(iter(tmapr.open_sequence(street.parents[1] / "data/night")))
+    expected = tmapr.load(street).step(frame).percept.position
+    shutil.copytree(street, tmp_path / "moved", symlinks=True)
+    tmapr.load(tmp_path / "moved").save(tmp_path / "new")
+    shutil.rmtree(tmp_path / "moved")
+    np.testing.assert_array_equal(tmapr.load(tmp_path / "new").step(frame).percept.position, expected)
 
 
 def test_a_program_that_loads_the_run_gets_positions(street):

@@ -67,7 +67,7 @@ def _read(path: Path) -> Tree:
     try:
         return _parse_toml(read_text(path, SETTINGS_BYTES))
     except FileNotFoundError:
-        raise InputError(f"{path}: no such experiment file") from None
+        raise InputError(f"{path}: no such experiment file; `tmapr init RECORDING` writes one") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder; name the experiment's TOML file") from None
     except OSError as error:
