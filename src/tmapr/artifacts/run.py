@@ -153,7 +153,7 @@ def is_trained_head(path: Path) -> bool:
 def copy_head(head: Path, folder: RunFolder) -> None:
     """Let another folder have a pose head that was trained in some run folder, as the best epoch of its own."""
     epoch = head.parent.name
-    for file in filter(Path.is_file, (head, head.with_name("training.json"))):
+    for file in filter(Path.is_file, (head, head.with_suffix(".json"), head.with_name("training.json"))):
         with replacing(folder.apr / epoch / file.name) as copy, open_regular(file) as original:
             shutil.copyfileobj(original, copy)
     write_text(folder.apr / "best", epoch)
