@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from bags import (
     GPS,
     LOCAL,
@@ -17,7 +18,6 @@ from bags import (
     scenes,
     written,
 )
-
 from tmapr.cli.import_ import import_recording
 from tmapr.data.bag import Topics, read_bag
 from tmapr.data.folder import read_folder, write_folder
