@@ -44,7 +44,7 @@ class Row(Document):
     """Metres that a drive keeps beside the mapped one, in the median."""
 
 
-_ADDED = {"on_sphere": True, "grouped": False}
+_ADDED: Mapping[str, object] = {"on_sphere": True, "grouped": False, "options": {}}
 """Settings that came after rows were kept, with the value at which they change nothing."""
 
 

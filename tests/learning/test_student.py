@@ -176,7 +176,7 @@ def test_what_somebody_teaches_reaches_both_classifiers(environment, dusk):
 
 def test_a_second_drive_goes_on_with_what_the_first_one_learned(lap):
     first, _ = lap
-    second = first.begin_drive()
+    second = first.fork()
     learned, again = (localizer.arrays() for localizer in (first, second))
     assert len(again["own.vectors"]) == 0
     for name in ("own.guard.passed", "own.guard.tally", "own.balance.visited", "classifier.ridge.weights"):

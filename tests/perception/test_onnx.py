@@ -366,4 +366,4 @@ def test_a_device_that_does_not_exist_is_refused_in_one_line(settings):
 
 def test_an_export_under_another_name_is_refused(capsys):
     assert command("export", "--out", "perceiver.bin") == 2
-    assert "--out perceiver.bin: the name of an ONNX file ends in .onnx" in capsys.readouterr().err
+    assert "--out perceiver.bin: ends in no suffix that can be written" in capsys.readouterr().err
