@@ -48,7 +48,7 @@ def describe_all() -> Iterator[str]:
 
 def describe(name: str) -> Iterator[str]:
     """A function, or a class with its fields and methods."""
-    thing = vars(sys.modules["tmapr"]).get(name) or tmapr.__getattr__(name)
+    thing = tmapr.__getattr__(name)
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(thing))).body
     if isinstance(node, ast.FunctionDef):
         yield from describe_function(node, "tmapr.", "###")
@@ -60,8 +60,9 @@ def describe(name: str) -> Iterator[str]:
     if fields:
         yield "".join(f"- {line}\n" for line in fields)
     for method in node.body:
-        offered = isinstance(method, ast.FunctionDef) and (method.name[0] != "_" or method.name == "__call__")
-        if offered and isinstance(method, ast.FunctionDef) and ast.get_docstring(method):
+        if not isinstance(method, ast.FunctionDef) or not ast.get_docstring(method):
+            continue
+        if method.name[0] != "_" or method.name == "__call__":
             yield from describe_function(method, "", "####")
 
 

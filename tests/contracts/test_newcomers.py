@@ -4,11 +4,9 @@ What a program is told by `step` is in test_program.py.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from tmapr.artifacts.images import write_frame
 from walked import COUNT, write_walk
 
 PACKAGE = Path(tmapr.__file__).parent
-NOBODY = 65534
 PROGRAM = "from tmapr.cli.main import run; run()"
 WITHOUT_TORCH = f"import sys; sys.modules['torch'] = None; {PROGRAM}"
 
@@ -55,31 +52,6 @@ def process(folder, *arguments, program=PROGRAM, site=PACKAGE.parent, prefix=(),
         text=True,
         check=False,
     )
-
-
-@pytest.fixture
-def abroad():
-    """A folder that any user can reach and write to, which pytest's own are not."""
-    with TemporaryDirectory() as folder:
-        Path(folder).chmod(0o777)
-        yield Path(folder)
-
-
-@pytest.fixture
-def service(abroad):
-    """A user without a home, and a package folder that may not be written."""
-    site = abroad / "site"
-    shutil.copytree(PACKAGE, site / "tmapr", ignore=shutil.ignore_patterns("__pycache__"))
-    for path in (*site.rglob("*"), site):
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    prefix = ()
-    if os.getuid() == 0:  # to whom nothing is read-only
-        if not shutil.which("setpriv"):
-            pytest.skip("root cannot become somebody else without setpriv")
-        prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-    yield {"site": site, "prefix": prefix}
-    for path in (site, *site.rglob("*")):
-        path.chmod(0o755)
 
 
 def test_a_user_without_a_home_and_with_a_package_that_is_read_only_maps_and_writes_nothing_elsewhere(abroad, service):
