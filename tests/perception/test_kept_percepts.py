@@ -1,4 +1,4 @@
-"""A percept is the same, bit for bit, whether it was kept meanwhile or not, and whatever it was encoded together with."""
+"""A percept is the same, bit for bit, whether it was kept meanwhile or not, and whatever it was encoded with."""
 
 import numpy as np
 import pytest
