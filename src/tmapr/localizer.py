@@ -78,6 +78,11 @@ class Localizer:
         return self._stages.frame
 
     @property
+    def map_digest(self) -> str:
+        """Names the map: a state is of use with no other."""
+        return self._stages.map_digest
+
+    @property
     def rollbacks(self) -> int:
         """How often what it taught itself was given up."""
         return self._student.guard.rollbacks if self._student else 0

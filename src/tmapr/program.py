@@ -4,7 +4,7 @@ What a command prints beside its output, a program finds in the logger `tmapr`.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,15 +19,12 @@ from tmapr.artifacts.trajectory import EstimateTable
 from tmapr.config import changed
 from tmapr.data import sequence
 from tmapr.data.bag import Topics
-from tmapr.data.health import Detector
 from tmapr.data.opening import open_path
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
 from tmapr.experiment import load as load_run
 from tmapr.inputs import read_folder
 from tmapr.localizer import Localizer
-from tmapr.perception.opening import open_perceiver
-from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN, Perception
 from tmapr.reports.film.cut import Cut
 from tmapr.reports.film.film import find_format, make_film
@@ -40,6 +37,7 @@ from tmapr.running.evaluating import evaluate_run, save_errors
 from tmapr.running.finished import FinishedRun, require_run
 from tmapr.running.planning import make_name, plan_drive, plan_experiment, plan_own_drive, seed_run
 from tmapr.running.running import map_experiment, run_experiment
+from tmapr.running.streams import open_streams
 from tmapr.types import CoordinateFrame, Watch
 
 Source = str | Path | Recording
@@ -52,12 +50,7 @@ _tell = logging.getLogger("tmapr").warning
 
 def load(folder: str | Path, device: str = "auto") -> Localizer:
     """The localizer of a run folder: its map, what it learned, its perception, every setting."""
-
-    def open_streams(settings: Perception) -> Callable[[], Perceiver]:
-        network = open_perceiver(settings, device)
-        return lambda: network.with_inspection(Detector().inspect)
-
-    return load_run(read_folder(folder), open_streams)
+    return load_run(read_folder(folder), open_streams(device))
 
 
 def open_sequence(

@@ -87,19 +87,19 @@ def unpack_picture(picture: np.ndarray, width: int, height: int, where: str) -> 
     """The counts in what OpenCV hands over unconverted: 16-bit gray, its bytes in a row, YUYV, 8-bit gray or BGR."""
     if picture.dtype == np.uint16 and picture.ndim == 2:
         return picture
-    kind = (picture.dtype, picture.shape[2] if picture.ndim == 3 else 1)
-    if kind == (np.uint8, 1) and picture.size == 2 * width * height:
+    planes = picture.shape[2] if picture.ndim == 3 else 1
+    if picture.dtype != np.uint8:
+        planes = 0
+    if planes == 1 and picture.size == 2 * width * height:
         return np.ascontiguousarray(picture).reshape(-1).view("<u2").reshape(height, width)
-    if kind == (np.uint8, 1) and picture.size == width * height:
+    if planes == 1 and picture.size == width * height:
         return picture.reshape(height, width)
-    if kind == (np.uint8, 2):  # brightness and colour by turns
+    if planes == 2:  # brightness and colour by turns
         return np.ascontiguousarray(picture[:, :, 0])
-    if kind == (np.uint8, 3):
-        planes = [np.ascontiguousarray(picture[:, :, plane]) for plane in range(3)]
-        if measure_colour(planes) <= _MAX_COLOUR:
-            return planes[0]
-        raise InputError(
-            f"{where}: gives false colours; choose a gray palette or 16-bit counts in the camera's settings"
-        )
+    if planes == 3:
+        blue, green, red = (np.ascontiguousarray(picture[:, :, plane]) for plane in range(3))
+        if measure_colour([blue, green, red]) > _MAX_COLOUR:
+            raise InputError(f"{where}: gives false colours; choose a gray palette or 16-bit counts in its settings")
+        return blue
     given = f"{picture.dtype} of shape {picture.shape}"
     raise InputError(f"{where}: gives pictures of {given}, which are no counts; set it to Y16 or gray")
