@@ -51,7 +51,7 @@ class Timeline:
 
     def _wait_for_more(self, stamp: int, arrived: int | None) -> int:
         """An older stamp is a late frame's, until there are several."""
-        placed = stamp + self._offset
+        placed = max(-LATEST, stamp + self._offset)
         if stamp == self._stamp:  # the same frame once more
             return placed
         self._older = [*self._older, stamp] if not self._older or stamp > self._older[-1] else [stamp]
