@@ -7,7 +7,7 @@ While lessons wait to be written down, and a kill would lose more than may be lo
 import logging
 import threading
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tmapr.live.gauges import Gauge
 from tmapr.localizer import Localizer
@@ -17,6 +17,7 @@ from tmapr.types import Estimate
 _tell = logging.getLogger("tmapr").warning
 
 
+@runtime_checkable
 class Journal(Protocol):
     """Where lessons are written down."""
 
