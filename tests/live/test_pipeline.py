@@ -104,7 +104,7 @@ def test_frames_that_nobody_has_time_for_are_dropped_oldest_first_and_counted(sc
 def test_a_sink_that_hangs_costs_no_frame(scene, tmp_path, night):
     hold = threading.Event()
     hung, kept = Kept(complete=False, hold=hold), Kept()
-    health, pipeline = drive(scene, tmp_path / "live", Iterated(night, waits=True), hung, kept)
+    health, _ = drive(scene, tmp_path / "live", Iterated(night, waits=True), hung, kept)
     assert (health.answered, health.dropped) == (70, 0)
     assert len(kept.answers) == 70
     part = next(part for part in health.parts if part.dropped)
@@ -122,7 +122,7 @@ def test_a_sink_that_fails_is_told_of_once(scene, tmp_path, night, caplog):
 
 def test_a_sink_that_refuses_to_begin_ends_the_drive_before_it_begins(scene, tmp_path, night):
     class Refusing(Kept):
-        def begin(self, scene):
+        def begin(self, _):
             raise InputError("port 9100 is taken")
 
     kept = Kept()
@@ -199,6 +199,27 @@ def test_it_goes_on_where_it_was(scene, tmp_path, night):
     drive(scene, tmp_path / "parts", Iterated(night[:40], waits=True), first, learn="fused")
     drive(scene, tmp_path / "parts", Iterated(night[40:], waits=True), second, learn="fused")
     np.testing.assert_array_equal(positions(whole), np.concatenate([positions(first), positions(second)]))
+
+
+@pytest.mark.parametrize("later", [3600, -3600, 601, -1])
+def test_after_a_long_pause_or_another_clock_it_begins_anew(scene, tmp_path, night, later):
+    """What it says is then what it says without a past; a minute later it goes on, and says something else."""
+    moved = [replace(frame, stamp=frame.stamp + later * 10**9) for frame in night[40:]]
+    anew, after = Kept(), Kept()
+    drive(scene, tmp_path / "anew", Iterated(moved, waits=True), anew)
+    drive(scene, tmp_path / "live", Iterated(night[:40], waits=True), Kept())
+    drive(scene, tmp_path / "live", Iterated(moved, waits=True), after)
+    np.testing.assert_array_equal(positions(anew), positions(after))
+
+
+def test_after_a_short_pause_it_goes_on(scene, tmp_path, night):
+    moved = [replace(frame, stamp=frame.stamp + 10**9) for frame in night[40:]]
+    anew, after = Kept(), Kept()
+    drive(scene, tmp_path / "anew", Iterated(moved, waits=True), anew)
+    drive(scene, tmp_path / "live", Iterated(night[:40], waits=True), Kept())
+    drive(scene, tmp_path / "live", Iterated(moved, waits=True), after)
+    assert after.answers[0].estimate.status is Status.LOCALIZED
+    assert anew.answers[0].estimate.status is not Status.LOCALIZED
 
 
 def test_another_map_is_refused(scene, tmp_path, night):

@@ -24,10 +24,12 @@ from tmapr.live.learner import Learner
 from tmapr.live.outlet import Outlet
 from tmapr.live.queueing import ClosedError, Line
 from tmapr.localizer import Localizer
-from tmapr.types import Estimate, Fault, Frame, Percept, Status
+from tmapr.types import NANOSECONDS, Estimate, Fault, Frame, Percept, Status
 
 _BETWEEN = 1.0
 """Seconds between two reports."""
+_RESUMED = 600 * NANOSECONDS
+"""After a longer pause a robot may be anywhere, and a clock that says less than none was set."""
 _tell = logging.getLogger("tmapr").warning
 
 
@@ -154,6 +156,8 @@ class Pipeline:
                     self._hints.append(event)
                     continue
                 self._reading.tick()
+                if not self._taken:
+                    self._resume(event.frame.stamp)
                 placed = self.timeline.place(event.frame.stamp, event.arrived)
                 taken = _Taken(self._taken, event, placed, time.monotonic())
                 self._taken += 1
@@ -167,6 +171,12 @@ class Pipeline:
             _tell("%s; the drive ends here", self._reading.note)
         finally:
             self._came.close()
+
+    def _resume(self, stamp: int) -> None:
+        """Go on with the last drive if that ended shortly before; otherwise the place has to be found anew."""
+        last = self._localizer.tracker.arrays().get("belief.stamp")
+        if last is not None and not 0 < stamp - int(last) < _RESUMED:
+            self._localizer.new_drive()
 
     def _perceive(self) -> None:
         while True:

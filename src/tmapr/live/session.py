@@ -64,15 +64,18 @@ class Drive:
 
 @contextmanager
 def begin_session(
-    map_folder: Path, run: Path | None = None, learn: Literal["off", "fused"] = "off", device: str = "auto"
+    map_folder: Path,
+    run: Path | None = None,
+    learn: Literal["off", "fused"] = "off",
+    device: str = "auto",
+    settings: Sequence[str] = (),
 ) -> Iterator[Session]:
     """The localizer of a run folder that continues from where it was, or of a map, which is then shared with a folder.
 
     Whatever ends the session, the state is saved.
     """
     folder = run or map_folder / "live"
-    overrides = [f"labels.mode={learn}"]
-    localizer = _found(map_folder, folder, device, overrides)
+    localizer = _found(map_folder, folder, device, [*settings, f"labels.mode={learn}"])
     with writing(folder):
         session = Session(localizer, map_folder, folder, learn != "off")
         try:
