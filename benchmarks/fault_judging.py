@@ -1,0 +1,235 @@
+"""Where faults are put along a drive, and what they did: held against the drive without them, frame by frame."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from fault_drives import Driven
+from injections import FULL, KINDS, Fault
+from tmapr.artifacts.documents import Document
+from tmapr.types import NANOSECONDS, Frame, Status
+
+ROOM, SOON = 60.0, 50.0
+"""Metres after a fault that are its own, and within which the drive is back."""
+STACKED = "on top of one another"
+
+
+class Tally(Document):
+    """What faults of one kind did."""
+
+    faults: int = 0
+    frames: int = 0
+    """Answered from their beginnings to 60 m after their ends."""
+    lost: int = 0
+    """Of these `localized` in the drive without faults and not here."""
+    wrong: int = 0
+    late: int = 0
+    """Faults after which it was not back within 50 m."""
+    back: tuple[float, ...] = ()
+    """Metres until it was back, of those after which it was not at once but soon enough."""
+    stretches: int = 0
+    """Of the road that they had to themselves."""
+
+    def add(self, other: "Tally") -> "Tally":
+        """Both."""
+        return Tally.model_validate({name: getattr(self, name) + getattr(other, name) for name in Tally.model_fields})
+
+
+class Outcome(Document):
+    """What came of drives with faults."""
+
+    taken: int
+    """Frames that came."""
+    answered: int
+    dropped: int
+    not_finite: int
+    clocks: int
+    """How often the camera's clock was found to be set."""
+    tallies: dict[str, Tally]
+    """By the kind of fault."""
+    violations: tuple[str, ...]
+    """What must not be."""
+
+    @property
+    def whole(self) -> Tally:
+        """Of all kinds."""
+        return reduce(Tally.add, self.tallies.values(), Tally())
+
+    def named(self, drive: str) -> "Outcome":
+        """With the drive's name at each violation."""
+        return self.model_copy(update={"violations": tuple(f"{drive}: {each}" for each in self.violations)})
+
+    def add(self, other: "Outcome") -> "Outcome":
+        """Both."""
+        kinds = dict.fromkeys([*self.tallies, *other.tallies])
+        return Outcome(
+            taken=self.taken + other.taken,
+            answered=self.answered + other.answered,
+            dropped=self.dropped + other.dropped,
+            not_finite=self.not_finite + other.not_finite,
+            clocks=self.clocks + other.clocks,
+            tallies={kind: self.tallies.get(kind, Tally()).add(other.tallies.get(kind, Tally())) for kind in kinds},
+            violations=self.violations + other.violations,
+        )
+
+
+class Stretch:
+    """One fault, or several on top of one another, with the road to itself."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        self.begin, self.end = min(each.begin for each in faults), max(each.end for each in faults)
+        self.kind = faults[0].kind if len(faults) == 1 else STACKED
+
+    def __str__(self) -> str:
+        return f"{' + '.join(each.kind for each in self.faults)} at {self.begin} to {self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What is true of a drive: where it was at each of its frames."""
+
+    frames: Sequence[Frame]
+    positions: np.ndarray
+    metres: np.ndarray
+    seconds: np.ndarray
+    tolerance: float
+
+    @classmethod
+    def along(cls, frames: Sequence[Frame], tolerance: float) -> "Way":
+        """Of frames that say where they were taken."""
+        positions = np.array([frame.position for frame in frames])
+        driven = np.concatenate([[0.0], np.hypot(*np.diff(positions, axis=0).T).cumsum()])
+        stamps = np.array([frame.stamp for frame in frames])
+        return cls(frames, positions, driven, (stamps - stamps[0]) / NANOSECONDS, tolerance)
+
+
+def plan_faults(way: Way, kinds: Iterator[str], rng: np.random.Generator, most: int) -> list[Stretch]:
+    """Faults along a drive, up to so many on top of one another."""
+    stretches = list[Stretch]()
+    metres = rng.uniform(30.0, 60.0)
+    while True:
+        begin = int(np.searchsorted(way.metres, metres))
+        count = int(rng.integers(2, most + 1)) if most > 1 else 1
+        faults = [_place_fault(way, next(kinds), begin, rng, spread=3.0 * (count > 1)) for _ in range(count)]
+        stretch = Stretch(faults)
+        if stretch.end >= len(way.metres) or way.metres[-1] - way.metres[stretch.end] < ROOM:
+            return stretches
+        stretches.append(stretch)
+        metres = way.metres[stretch.end] + ROOM + rng.uniform(0.0, 15.0)
+
+
+def _place_fault(way: Way, kind: str, begin: int, rng: np.random.Generator, spread: float) -> Fault:
+    last = len(way.seconds) - 1
+    begin = min(last, int(np.searchsorted(way.seconds, way.seconds[min(begin, last)] + rng.uniform(0.0, spread))))
+    seconds = rng.uniform(KINDS[kind].shortest, KINDS[kind].longest)
+    end = int(np.searchsorted(way.seconds, way.seconds[begin] + seconds))
+    return Fault(kind, begin, max(begin + 1, end), int(rng.integers(2**32)))
+
+
+def deal_kinds(rng: np.random.Generator) -> Iterator[str]:
+    """All kinds in turn, each turn in another order."""
+    while True:
+        yield from rng.permutation(list(KINDS)).tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a drive said, answer by answer."""
+
+    now: np.ndarray
+    localized: np.ndarray
+    wrong: np.ndarray
+    finite: np.ndarray
+
+    @classmethod
+    def of(cls, driven: Driven, way: Way) -> "Said":
+        """Held against where the robot was when each answer was given."""
+        now = np.array([driven.drive[answer.number].now for answer in driven.answers])
+        positions = np.array([answer.estimate.position for answer in driven.answers])
+        localized = np.array([answer.estimate.status is Status.LOCALIZED for answer in driven.answers])
+        far = np.hypot(*(positions - way.positions[now]).T) > way.tolerance
+        finite = [bool(np.isfinite(answer.estimate.belief.mean).all()) for answer in driven.answers]
+        sound = [bool(np.isfinite(answer.estimate.belief.covariance).all()) for answer in driven.answers]
+        return cls(now, localized, localized & far, np.array(finite) & np.array(sound))
+
+
+class Judge:
+    """Holds drives with faults against the one without."""
+
+    def __init__(self, way: Way, without: Driven) -> None:
+        self.way, self.without = way, Said.of(without, way)
+        self.first = np.array([answer.estimate.position for answer in without.answers])
+
+    def judge(self, driven: Driven, stretches: Sequence[Stretch]) -> Outcome:
+        """What came of a drive with faults."""
+        said, tallies = Said.of(driven, self.way), dict[str, Tally]()
+        found = self._check_whole(driven, said, stretches)
+        ends = [*(stretch.begin for stretch in stretches[1:]), len(self.way.metres)]
+        for stretch, until in zip(stretches, ends, strict=True):
+            tally = self._judge_stretch(said, stretch, until)
+            if tally.wrong:
+                found.append(f"{stretch}: {tally.wrong} frames localized and wrong")
+            if tally.late:
+                found.append(f"{stretch}: not back within {SOON:g} m")
+            tallies[stretch.kind] = tallies.get(stretch.kind, Tally()).add(tally)
+        health = driven.health
+        return Outcome(
+            taken=health.taken,
+            answered=health.answered,
+            dropped=health.dropped,
+            not_finite=int((~said.finite).sum()),
+            clocks=driven.steps,
+            tallies=tallies,
+            violations=tuple(found),
+        )
+
+    def _check_whole(self, driven: Driven, said: Said, stretches: Sequence[Stretch]) -> list[str]:
+        """Every frame answered or dropped, all numbers finite, nothing changed before the first fault, files whole."""
+        found = list[str]()
+        health, numbers = driven.health, [answer.number for answer in driven.answers]
+        if health.taken != len(driven.drive) or health.answered + health.dropped != health.taken:
+            found.append(f"{len(driven.drive)} frames, {health.answered} answered and {health.dropped} dropped")
+        if len(numbers) != health.answered or numbers != sorted(set(numbers)):
+            found.append("answers are missing or repeated")
+        if not said.finite.all():
+            found.append(f"{int((~said.finite).sum())} estimates are not finite")
+        before = min((stretch.begin for stretch in stretches), default=0)
+        same = [answer.estimate.position for answer in driven.answers[:before]]
+        if before and not np.array_equal(np.array(same), self.first[:before]):
+            found.append("estimates before the first fault differ")
+        full = [fault for stretch in stretches for fault in stretch.faults if fault.kind == FULL]
+        room = [number for number in numbers if not any(each.covers(driven.drive[number].now) for each in full)]
+        if driven.written != room:
+            found.append("a file lacks answers that there was room for")
+        return found
+
+    def _judge_stretch(self, said: Said, stretch: Stretch, until: int) -> Tally:
+        own = (said.now >= stretch.begin) & (said.now < until)
+        wrong = own & said.wrong & ~self.without.wrong[said.now]
+        lost = own & self.without.localized[said.now] & ~said.localized
+        back = self._find_back(said, stretch.end, until)
+        return Tally(
+            faults=len(stretch.faults),
+            frames=int(own.sum()),
+            lost=int(lost.sum()),
+            wrong=int(wrong.sum()),
+            late=int(back > SOON),
+            back=(round(back, 1),) if 0 < back <= SOON else (),
+            stretches=1,
+        )
+
+    def _find_back(self, said: Said, end: int, until: int) -> float:
+        """Metres from a fault's end on which the drive without faults is localized and right, and this is not yet."""
+        metres, before = 0.0, self.way.metres[end]
+        for now, localized, wrong in zip(said.now, said.localized, said.wrong, strict=True):
+            if not end <= now < until:
+                continue
+            able = self.without.localized[now] and not self.without.wrong[now]
+            metres += (self.way.metres[now] - before) if able else 0.0
+            before = self.way.metres[now]
+            if localized and not wrong:
+                return metres
+        return metres

@@ -1,0 +1,152 @@
+"""Faults on a live drive: does it go on, is it right, and is it back soon after?
+
+    python benchmarks/faults.py [--choosing] [--only NAME …] [--passes N] [--workers N] [--home DIR]
+
+Rendered worlds in odd styles, mapped by day and driven at night, with default settings and no adaptation. Each night is
+driven once without faults and several times with faults of all kinds at random places, through the whole of a live
+session; every second time it learns from its own estimates, and is compared with a drive without faults that does so.
+In the first passes each fault has the road to itself until 60 m after its end; in the last third two or three lie on
+top of one another. Frame by frame:
+
+  wrong       `localized` farther off than max(10 m, 2 × the map's spacing), where the drive without faults is not
+  back after  metres from a fault's end until `localized` and right, without those on which the drive without faults is
+              not; more than 50 are too many
+
+Rows are kept in benchmarks/rows/faults, one file a world; what is there is not computed again. `--choosing` takes even
+styles, of which nothing is kept in the repository and nothing may be reported.
+"""
+
+import argparse
+import os
+import zlib
+from collections.abc import Sequence
+from functools import partial, reduce
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+import tmapr
+from decision_tables import show_table
+from fault_drives import Learn, drive_through
+from fault_judging import STACKED, Judge, Outcome, Tally, Way, deal_kinds, plan_faults
+from injections import KINDS, deliver
+from proving import CHOOSING, HOME, REPORTING, Ground, plan_world, work_on_each
+from proving_rows import ROWS
+from tmapr.artifacts.documents import Document
+from tmapr.evaluation.decisions import Mapped
+from tmapr.simulation.record import write_dataset
+from tmapr.types import Frame
+
+PASSES = 9
+MODES: tuple[Learn, ...] = ("off", "fused")
+
+
+class FaultRow(Document):
+    """What faults did in one world."""
+
+    name: str
+    kind: str
+    style: int
+    seed: int
+    spacing: float
+    metres: float
+    localized: float
+    """Share of the frames of the drive without faults."""
+    wrong: int
+    """Frames of the drive without faults that are `localized` and too far off."""
+    drives: int
+    outcome: Outcome
+
+
+def open_world(ground: Ground, home: Path) -> tuple[Path, list[Frame], Mapped]:
+    """A mapped day, the frames of its night, and where its references lie."""
+    root, folder = home / "data/faults" / ground.name, home / "runs/faults" / ground.name
+    write_dataset(root, plan_world(ground), [each for each in ground.traverses if each.name in ("day", "night")])
+    mapped = (folder / "map.npz").exists()
+    localizer = tmapr.load(folder, "cpu") if mapped else tmapr.make_map(root / "day", folder, device="cpu")
+    memory, night = localizer.memory, list(tmapr.open_sequence(root / "night", frame=localizer.frame))
+    return folder, night, Mapped(memory.positions[memory.order])
+
+
+def run_world(ground: Ground, home: Path, passes: int) -> FaultRow:
+    """Drive a world's night without faults and with them."""
+    folder, night, mapped = open_world(ground, home)
+    way, plain = Way.along(night, mapped.tolerance), deliver(night, ground.seed)
+    judges = {learn: Judge(way, drive_through(folder, plain, learn=learn)) for learn in MODES}
+    outcomes = list[Outcome]()
+    for number in range(passes):
+        rng, learn = np.random.default_rng(zlib.crc32(f"{ground.name}/{number}".encode())), MODES[number % 2]
+        stretches = plan_faults(way, deal_kinds(rng), rng, most=3 if number >= 2 * passes // 3 else 1)
+        faults = [fault for stretch in stretches for fault in stretch.faults]
+        outcome = judges[learn].judge(drive_through(folder, plain, faults, learn), stretches)
+        outcomes.append(outcome.named(f"drive {number}, learning {learn}"))
+    without = judges["off"].without
+    return FaultRow(
+        name=ground.name,
+        kind=ground.kind,
+        style=ground.style,
+        seed=ground.seed,
+        spacing=mapped.spacing,
+        metres=float(way.metres[-1]),
+        localized=float(without.localized.mean()),
+        wrong=int(without.wrong.sum()),
+        drives=passes,
+        outcome=reduce(Outcome.add, outcomes),
+    )
+
+
+def gather(folder: Path, grounds: Sequence[Ground], home: Path, passes: int, workers: int) -> list[FaultRow]:
+    """The rows that are kept, and the others, kept when finished."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [ground for ground in grounds if not (folder / f"{ground.name}.json").exists()]
+    for row in work_on_each(partial(run_world, home=home, passes=passes), missing, workers):
+        row.save(folder / f"{row.name}.json")
+        print(row.name, flush=True)
+    return [FaultRow.load(folder / f"{ground.name}.json", "python benchmarks/faults.py") for ground in grounds]
+
+
+def show_rows(rows: Sequence[FaultRow]) -> None:
+    """A line a kind of fault, a line a world, and everything that must not be."""
+    total = reduce(Outcome.add, [row.outcome for row in rows])
+    heads = ("faults", "frames", "lost", "wrong", "back at once", "back after, m (median, most)", "later than 50 m")
+    kinds = [(kind, total.tallies[kind]) for kind in (*KINDS, STACKED) if kind in total.tallies]
+    show_table("all worlds, by kind of fault", [(kind, _list_cells(tally)) for kind, tally in kinds], heads)
+    worlds = [
+        (row.name, [f"{row.metres:.0f}", f"{row.localized:.2f}", f"{row.wrong}", *_list_cells(row.outcome.whole)])
+        for row in rows
+    ]
+    show_table("every world", worlds, ("metres", "localized", "wrong without", *heads))
+    print(
+        f"\n{total.whole.faults} faults in {sum(row.drives for row in rows)} drives: {total.taken} frames came,"
+        f" {total.answered} answered, {total.dropped} dropped; {total.not_finite} estimates not finite;"
+        f" the clock was found set {total.clocks} times"
+    )
+    for row in rows:
+        for violation in row.outcome.violations:
+            print(f"  {row.name}, {violation}")
+
+
+def _list_cells(tally: Tally) -> list[str]:
+    at_once = tally.stretches - len(tally.back) - tally.late
+    back = f"{np.median(tally.back):.1f}, {max(tally.back):.1f}" if tally.back else "–"
+    return [*map(str, (tally.faults, tally.frames, tally.lost, tally.wrong, at_once)), back, str(tally.late)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--choosing", action="store_true", help="even styles, for choosing")
+    parser.add_argument("--only", nargs="+", help="names of worlds")
+    parser.add_argument("--passes", type=int, default=PASSES, help="drives with faults in a world")
+    parser.add_argument("--workers", type=int, default=2, help="worlds at a time")
+    parser.add_argument("--home", type=Path, default=HOME, help="where data and maps are kept")
+    parser.add_argument("--rows", type=Path, help="where rows are kept")
+    given = parser.parse_args()
+    grounds = [each for each in (CHOOSING if given.choosing else REPORTING) if each.name in (given.only or [each.name])]
+    kept = given.rows or (given.home / "runs/faults/rows" if given.choosing else ROWS / "faults")
+    show_rows(gather(kept, grounds, given.home, given.passes, given.workers))
+
+
+if __name__ == "__main__":
+    main()
