@@ -58,6 +58,7 @@ def live(  # noqa: PLR0913 (each an option)
     quiet: Quiet = False,
 ) -> None:
     """Localize frames as they come, until they end or Ctrl-C; the next start goes on from the state that is saved."""
+    from tmapr.exceptions import InputError
     from tmapr.live.messages import Frames
     from tmapr.live.opening import Graph, Wanted, open_source
     from tmapr.live.session import begin_session
@@ -72,6 +73,8 @@ def live(  # noqa: PLR0913 (each an option)
             health = drive.run()
         except KeyboardInterrupt:  # the usual end of a drive
             health = drive.pipeline.measure_health()
+    if drive.pipeline.failure:
+        raise InputError(f"{drive.pipeline.failure}; state saved in {session.run_folder}")
     if not quiet:
         typer.echo(_summarize(health, drive.pipeline, session.run_folder), err=as_json)
 

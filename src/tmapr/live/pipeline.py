@@ -69,6 +69,8 @@ class Pipeline:
         more_parts: Callable[[], Sequence[Part]] = tuple,
     ) -> None:
         self.timeline = Timeline()
+        self.failure: Exception | None = None
+        """Why the source ended, unless it ended as it should."""
         self.steps, self.perceptions = Durations(), Durations()
         self.statuses: dict[Status, int] = dict.fromkeys(Status, 0)
         self._localizer, self._source, self._outlets, self._learner = localizer, source, outlets, learner
@@ -167,6 +169,7 @@ class Pipeline:
         except ClosedError:
             pass
         except Exception as error:
+            self.failure = error
             self._reading.note = f"{self._source.name}: {' '.join(str(error).split())}"
             _tell("%s; the drive ends here", self._reading.note)
         finally:
