@@ -174,7 +174,7 @@ def test_no_camera_is_refused_in_a_line(tmp_path):
 
 
 def open_named(source, **options):
-    return open_source(Wanted(source, **options), Graph(), None, tmapr.CoordinateFrame())[0]
+    return open_source(Wanted(source, **options), Graph())[0]
 
 
 def test_a_folder_is_watched_unless_a_rate_is_given():

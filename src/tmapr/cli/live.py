@@ -66,7 +66,7 @@ def live(  # noqa: PLR0913 (each an option)
     named = Frames(tf=tf)
     wanted, graph = Wanted(source, rate, image, odometry, imu), Graph(router, domain, distro, named)
     with begin_session(map_folder, run, learn, device, overrides or []) as session:
-        opened, published = open_source(wanted, graph, publish, session.localizer.frame)
+        opened, published = open_source(wanted, graph, publish)
         sinks = [*published, *_open_sinks(view, mcap, tum, metrics, as_json, quiet, named)]
         drive = session.drive(opened, sinks, queue, frames)
         try:
