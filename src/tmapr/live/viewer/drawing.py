@@ -8,7 +8,7 @@ import rerun as rr
 from tmapr.live.events import Health
 from tmapr.live.viewer import blueprint as at
 from tmapr.live.viewer.map_drawing import MapDrawing
-from tmapr.live.viewer.moments import Match, Moment
+from tmapr.live.viewer.moments import Moment
 from tmapr.live.viewer.picture_panel import PicturePanel
 from tmapr.live.viewer.pictures import ReferencePictures
 from tmapr.live.viewer.route_bars import RouteBars
@@ -46,7 +46,8 @@ class Drawing:
         self._route = RouteBars(stream, memory)
         self._camera = PicturePanel(stream, at.CAMERA, at.CAMERA_WORDS)
         self._match = PicturePanel(stream, at.MATCH, at.MATCH_WORDS)
-        self._matched: Match | None = None
+        self._matched: tuple[int, bool] | str = ""
+        """The reference that is shown and whether it is believed, or in words why none is."""
         self._verdict: tuple[Status, Reason] | None = None
         self._late: tuple[str, ...] = ()
         self._health: Health | None = None
@@ -54,12 +55,10 @@ class Drawing:
 
     def draw(self, moment: Moment) -> None:
         """One moment; moments come in their order."""
-        first = self._verdict is None
         self._stream.set_time(at.FRAME, sequence=moment.number)
         self._stream.set_time(at.STAMP, timestamp=np.datetime64(moment.stamp, "ns"))
-        self._camera.show(moment.absent if moment.picture is None else moment.picture)
-        if first or moment.match != self._matched:
-            self._show_match(moment)
+        self._show_camera(moment)
+        self._show_match(moment)
         self._map.draw(moment)
         self._route.draw(moment.route)
         self._judge(moment)
@@ -86,14 +85,34 @@ class Drawing:
         reasons = rr.StateConfiguration(values=list(Reason), colors=[*map(to_rgb, believed)])
         self._log(at.REASON, reasons, static=True)
 
-    def _show_match(self, moment: Moment) -> None:
-        match = self._matched = moment.match
-        if match is None:
-            self._match.show(_RESEMBLES_NOTHING)
+    def _show_camera(self, moment: Moment) -> None:
+        if moment.picture is None:
+            self._camera.explain(moment.absent)
             return
+        self._camera.show(moment.picture)
+        self._camera.write("")
+
+    def _show_match(self, moment: Moment) -> None:
+        """The picture only if it is another one: for as long as a robot stands, it is the same."""
+        match = moment.match
+        if match is None:
+            self._explain_match(_RESEMBLES_NOTHING)
+            return
+        shown = match.row, match.believed
+        if shown != self._matched:
+            picture = self._pictures.read(match.row)
+            if isinstance(picture, str):
+                self._explain_match(picture)
+                return
+            self._match.show(picture, believed=match.believed)
+            self._matched = shown
         said = f"similarity {match.similarity:.2f}" if match.believed else f"not believed: {moment.reason}"
-        words = f"{self._memory.describe(match.row)}, {said}"
-        self._match.show(self._pictures.read(match.row), words, believed=match.believed)
+        self._match.write(f"{self._memory.describe(match.row)}, {said}")
+
+    def _explain_match(self, why: str) -> None:
+        if why != self._matched:
+            self._match.explain(why)
+            self._matched = why
 
     def _judge(self, moment: Moment) -> None:
         verdict = moment.status, moment.reason

@@ -29,9 +29,10 @@ class MapDrawing:
         self.middle = np.round((corners[0] + corners[1]) / 2)
         self.low, self.high = (corner - self.middle for corner in corners)
         self._references: Float[np.ndarray, "refs 2"] = memory.positions - self.middle
-        self._track = Trail(stream, at.TRACK, at.RECENT_TRACK, radius=2.5, order=20)
-        self._truth = Trail(stream, at.TRUTH, at.RECENT_TRUTH, radius=1.2, order=15)
+        self._track = Trail(stream, at.TRACK, at.RECENT_TRACK, radius=2.5, order=20.0)
+        self._truth = Trail(stream, at.TRUTH, at.RECENT_TRUTH, radius=1.2, order=15.0)
         self._log(at.MAP, rr.Transform3D(mat3x3=np.diag([1.0, -1.0, 1.0])), static=True)
+        stream.send_property("map", rr.AnyValues(middle=self.middle))
         self._draw_references(memory)
         self._draw_scale()
 

@@ -9,6 +9,7 @@ from tmapr.reports.drawing.pictures import PagePicture
 from tmapr.reports.film.colours import INK, PANEL, list_grays, list_heat
 
 _QUALITY = 85
+_LOWER_EDGE = 0.88
 _BLANK = (256, 320)
 """Rows and columns of a picture of nothing, where none was shown before."""
 
@@ -19,30 +20,31 @@ class PicturePanel:
     def __init__(self, stream: rr.RecordingStream, image: str, words: str) -> None:
         self._stream, self._image, self._words = stream, image, words
         self._shape = _BLANK
-        self._written: tuple[str, tuple[int, int]] | None = None
+        self._written: tuple[str, tuple[int, int], float] | None = None
 
-    def show(self, picture: PagePicture | str, words: str = "", *, believed: bool = True) -> None:
-        """A picture with words at its lower edge, gray where it is not believed; or words in place of a picture."""
-        if isinstance(picture, str):
-            self._send(np.full((*self._shape, 3), PANEL, np.uint8))
-            self._write(picture, 0.5)
-            return
+    def show(self, picture: PagePicture, *, believed: bool = True) -> None:
+        """A picture, gray where it is not believed."""
         height, width = picture.shape
         self._shape = height, width
         self._send((list_heat() if believed else list_grays())[picture])
-        self._write(words, 0.88)
+
+    def explain(self, absent: str) -> None:
+        """Words in place of a picture."""
+        self._send(np.full((*self._shape, 3), PANEL, np.uint8))
+        self.write(absent, 0.5)
+
+    def write(self, words: str, down: float = _LOWER_EDGE) -> None:
+        """Words over the picture, so far down; as the label of a point that is not seen."""
+        written = words, self._shape, down
+        if written == self._written:
+            return
+        self._written = written
+        height, width = self._shape
+        points = [[0.5 * width, down * height]] if words else []
+        label = rr.Points2D(points, labels=[words] * len(points), colors=to_rgb(INK), radii=0.0, show_labels=True)
+        self._stream.log(self._words, label, strict=True)
 
     def _send(self, pixels: np.ndarray) -> None:
         _, encoded = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
         image = rr.EncodedImage(contents=encoded.tobytes(), media_type="image/jpeg")
         self._stream.log(self._image, image, strict=True)
-
-    def _write(self, words: str, down: float) -> None:
-        """As a label of an invisible point."""
-        if self._written == (words, self._shape):
-            return
-        self._written = (words, self._shape)
-        height, width = self._shape
-        points = [[0.5 * width, down * height]] if words else []
-        label = rr.Points2D(points, labels=[words] * len(points), colors=to_rgb(INK), radii=0.0, show_labels=True)
-        self._stream.log(self._words, label, strict=True)

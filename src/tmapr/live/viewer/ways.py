@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tmapr.exceptions import InputError
 
@@ -36,35 +36,15 @@ BUFFER = "128MiB"
 _PACE = 0.2
 
 
-class Way(Protocol):
-    """One of them."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether all that is sent there is to arrive."""
-
-    @property
-    def pace(self) -> float:
-        """Seconds after which what was drawn is sent: each piece has kilobytes of its own."""
-
-    @property
-    def words(self) -> Sequence[str]:
-        """Lines on how to look at it."""
-
-    def open(self, stream: "rr.RecordingStream") -> None:
-        """Let a recording go there."""
-
-    def hold(self) -> None:
-        """Stay for as long as somebody may want to look at a recording that is whole."""
-
-
 @dataclass(frozen=True, slots=True)
 class ToFile:
     """A recording on disk, which `rerun FILE` shows."""
 
     path: Path
     complete: bool = True
+    """Whether all that is sent there is to arrive."""
     pace: float = 2.0
+    """Seconds after which what was drawn is sent: each piece has kilobytes of its own."""
 
     @property
     def words(self) -> Sequence[str]:
@@ -132,6 +112,10 @@ class Spawn:
         """Until the viewer is closed."""
         for viewer in self._viewers:
             viewer.wait()
+
+
+Way = ToFile | Serve | Spawn
+"""`words` tell how to look at it, `open` lets a recording go there, `hold` stays while somebody may want to look."""
 
 
 def find_way(text: str, buffer: str = BUFFER) -> Way:
