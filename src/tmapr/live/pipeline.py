@@ -123,6 +123,7 @@ class Pipeline:
         threads = [threading.Thread(target=work, name=f"tmapr {name}", daemon=True) for name, work in works.items()]
         for thread in threads:
             thread.start()
+        logging.getLogger("tmapr").info("%s: waits for frames", self._source.name)
         try:
             while not self._finished.wait(_BETWEEN):
                 self._watch()
