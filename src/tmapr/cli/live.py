@@ -1,11 +1,13 @@
 """`tmapr live`: localize a camera, a topic, a growing folder or a recording as it comes."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmapr.cli.options import Device, Overrides, Quiet
+from tmapr.cli.options import Device, Overrides, Quiet, make_teller
+from tmapr.cli.view import View
 
 if TYPE_CHECKING:
     from tmapr.live.events import Health, Sink
@@ -42,9 +44,7 @@ def live(  # noqa: PLR0913 (each an option)
     domain: Annotated[int, typer.Option(help="ROS 2: the domain")] = 0,
     distro: Annotated[str, typer.Option(metavar="NAME", help="ROS 2: the robot's release")] = "jazzy",
     tf: Annotated[Literal["base", "odom", "none"], typer.Option(help="publish map→base, map→odom or neither")] = "base",
-    view: Annotated[
-        str | None, typer.Option(metavar="HOW", help="Rerun: spawn | serve | serve:PORT | FILE.rrd")
-    ] = None,
+    view: View = None,
     mcap: Annotated[Path | None, typer.Option(metavar="FILE", help="log for Foxglove")] = None,
     tum: Annotated[Path | None, typer.Option(metavar="FILE", help="trajectory in TUM's format")] = None,
     metrics: Annotated[
@@ -58,20 +58,23 @@ def live(  # noqa: PLR0913 (each an option)
     quiet: Quiet = False,
 ) -> None:
     """Localize frames as they come, until they end or Ctrl-C; the next start goes on from the state that is saved."""
+    from tmapr.exceptions import InputError
     from tmapr.live.messages import Frames
     from tmapr.live.opening import Graph, Wanted, open_source
     from tmapr.live.session import begin_session
 
     named = Frames(tf=tf)
     wanted, graph = Wanted(source, rate, image, odometry, imu), Graph(router, domain, distro, named)
-    with begin_session(map_folder, run, learn, device, overrides or []) as session:
-        opened, published = open_source(wanted, graph, publish, session.localizer.frame)
+    opened, published = open_source(wanted, graph, publish)
+    with closing(opened), begin_session(map_folder, run, learn, device, overrides or []) as session:
         sinks = [*published, *_open_sinks(view, mcap, tum, metrics, as_json, quiet, named)]
         drive = session.drive(opened, sinks, queue, frames)
         try:
             health = drive.run()
         except KeyboardInterrupt:  # the usual end of a drive
             health = drive.pipeline.measure_health()
+    if drive.pipeline.failure:
+        raise InputError(f"{drive.pipeline.failure}; state saved in {session.run_folder}")
     if not quiet:
         typer.echo(_summarize(health, drive.pipeline, session.run_folder), err=as_json)
 
@@ -91,7 +94,7 @@ def _open_sinks(
     if as_json:
         from tmapr.live.outputs.lines import LinesSink
 
-        sinks.append(LinesSink(sys.stdout))
+        sinks.append(LinesSink(sys.__stdout__ or sys.stdout))  # past the ear of the run's log
     if mcap:
         from tmapr.live.outputs.mcap import McapSink
 
@@ -105,9 +108,9 @@ def _open_sinks(
 
         sinks.append(MetricsSink(*_parse_address(metrics)))
     if view:
-        from tmapr.live.viewer import open_view
+        from tmapr.live.viewer.sink import open_view
 
-        sinks.append(open_view(view))
+        sinks.append(open_view(view, make_teller(quiet)))
     if not quiet and not as_json:
         from tmapr.live.terminal import TerminalSink
 
@@ -129,11 +132,9 @@ def _summarize(health: "Health", pipeline: "Pipeline", folder: Path) -> str:
 
     localized = pipeline.statuses[Status.LOCALIZED]
     step, slowest = (1e3 * pipeline.steps.find_percentile(percent) for percent in (50, 99))
-    parts = [
-        f"{health.taken} frames came: {health.answered} answered, {health.dropped} dropped",
-        f"{localized} localized",
-        f"a step takes {step:.1f} ms, 99 % within {slowest:.1f} ms",
-    ]
+    parts = [f"{health.taken} frames came: {health.answered} answered, {health.dropped} dropped"]
+    if health.answered:
+        parts += [f"{localized} localized", f"a step takes {step:.1f} ms, 99 % within {slowest:.1f} ms"]
     if health.lessons or health.rollbacks:
         parts.append(f"{health.lessons} lessons, {health.rollbacks} times given up")
     if pipeline.timeline.steps:

@@ -31,6 +31,7 @@ from tmapr.cli.simulate import simulate
 from tmapr.cli.surroundings import explain, prepare
 from tmapr.cli.train import train
 from tmapr.cli.version import describe_installation
+from tmapr.cli.view import view
 from tmapr.cli.weights import weights
 from tmapr.exceptions import TmaprError
 
@@ -89,6 +90,7 @@ app.command()(live)
 app.command()(evaluate)
 app.command()(report)
 app.command()(film)
+app.command()(view)
 app.command()(compare)
 app.command()(calibrate)
 app.command()(ablate)

@@ -11,7 +11,6 @@ from tmapr.data.opening import refuse_absent
 from tmapr.exceptions import InputError
 from tmapr.live.events import Sink, Source
 from tmapr.live.messages import Frames
-from tmapr.types import CoordinateFrame
 
 if TYPE_CHECKING:
     from tmapr.live.topics import Carrier
@@ -43,18 +42,16 @@ class Wanted:
     initial_pose: str | None = "/initialpose"
 
 
-def open_source(
-    wanted: Wanted, graph: Graph, publish: Middleware | None, frame: CoordinateFrame
-) -> tuple[Source, list[Sink]]:
+def open_source(wanted: Wanted, graph: Graph, publish: Middleware | None = None) -> tuple[Source, list[Sink]]:
     """The source, and what answers are published by: the middleware that the source is on, or the one asked for."""
     topic = _TOPIC.fullmatch(wanted.source)
     if topic:
         _refuse_rate(wanted)
         return _open_topics(wanted, topic[1], topic[2], graph, publish)
-    return _open_local(wanted, frame), [_open_publisher(publish, graph)] if publish else []
+    return _open_local(wanted), [_open_publisher(publish, graph)] if publish else []
 
 
-def _open_local(wanted: Wanted, frame: CoordinateFrame) -> Source:
+def _open_local(wanted: Wanted) -> Source:
     camera = _CAMERA.fullmatch(wanted.source)
     if camera:
         from tmapr.live.sources.camera import Camera
@@ -75,7 +72,7 @@ def _open_local(wanted: Wanted, frame: CoordinateFrame) -> Source:
 
     turning = wanted.imu or wanted.odometry
     topics = Topics(image=wanted.image, position="", speed=wanted.odometry, yaw_rate=turning)
-    return Recorded(path, topics, 1.0 if wanted.rate is None else wanted.rate, frame)
+    return Recorded(path, topics, 1.0 if wanted.rate is None else wanted.rate)
 
 
 def _open_topics(

@@ -69,6 +69,8 @@ class Pipeline:
         more_parts: Callable[[], Sequence[Part]] = tuple,
     ) -> None:
         self.timeline = Timeline()
+        self.failure: Exception | None = None
+        """Why the source ended, unless it ended as it should."""
         self.steps, self.perceptions = Durations(), Durations()
         self.statuses: dict[Status, int] = dict.fromkeys(Status, 0)
         self._localizer, self._source, self._outlets, self._learner = localizer, source, outlets, learner
@@ -121,6 +123,7 @@ class Pipeline:
         threads = [threading.Thread(target=work, name=f"tmapr {name}", daemon=True) for name, work in works.items()]
         for thread in threads:
             thread.start()
+        logging.getLogger("tmapr").info("%s: waits for frames", self._source.name)
         try:
             while not self._finished.wait(_BETWEEN):
                 self._watch()
@@ -167,6 +170,7 @@ class Pipeline:
         except ClosedError:
             pass
         except Exception as error:
+            self.failure = error
             self._reading.note = f"{self._source.name}: {' '.join(str(error).split())}"
             _tell("%s; the drive ends here", self._reading.note)
         finally:

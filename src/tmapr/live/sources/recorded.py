@@ -12,7 +12,7 @@ from tmapr.data.opening import open_path
 from tmapr.exceptions import InputError
 from tmapr.inputs import read_frame
 from tmapr.live.events import Arrival, Event, Start
-from tmapr.types import NANOSECONDS, CoordinateFrame, Frame, Odometry
+from tmapr.types import NANOSECONDS, Frame, Odometry
 
 Given = Event | Frame | tuple[np.ndarray, int] | tuple[np.ndarray, int, Odometry | None]
 
@@ -20,13 +20,13 @@ Given = Event | Frame | tuple[np.ndarray, int] | tuple[np.ndarray, int, Odometry
 class Recorded:
     """A folder, a bag or a video. With a rate, frames come by their stamps, and some may be dropped."""
 
-    def __init__(self, path: Path, topics: Topics, rate: float = 0.0, frame: CoordinateFrame | None = None) -> None:
+    def __init__(self, path: Path, topics: Topics, rate: float = 0.0) -> None:
         if not 0 <= rate < float("inf"):
             raise InputError(f"--rate {rate:g}: must be 0, for as fast as it goes, or how often as fast as recorded")
         self.name = str(path)
         self.waits = rate == 0
         self._rate = rate
-        self._sequence = open_path(path, topics, frame=frame)
+        self._sequence = open_path(path, topics)
         self._closed = threading.Event()
 
     def __iter__(self) -> Iterator[Event]:

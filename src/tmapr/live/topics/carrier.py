@@ -5,7 +5,7 @@ The bytes are made and read by one library for all of them, so that a message ha
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tmapr.exceptions import InputError
 from tmapr.live.messages import Message
@@ -28,6 +28,7 @@ class Carried(NamedTuple):
     """Messages of its publisher between the last one that came and this one, where the middleware counts them."""
 
 
+@runtime_checkable
 class Carrier(Protocol):
     """A node of the robot's graph. Topics are absolute; `take` is called in the middleware's own threads."""
 

@@ -1,9 +1,10 @@
 """Frames from a robot's topics."""
 
+import time
 from collections.abc import Callable, Iterator
 
 from tmapr.exceptions import InputError
-from tmapr.live.events import Event
+from tmapr.live.events import Arrival, Event, Part
 from tmapr.live.topics.carrier import Carried, Carrier
 from tmapr.live.topics.inbox import Inbox
 from tmapr.live.topics.listener import Listener, Subscribed
@@ -36,6 +37,7 @@ class TopicSource:
         self._image_topic = self._listener.topics[0]
         self._inbox = Inbox(self._image_topic)
         self._let_go: Callable[[], None] | None = let_go or carrier.close
+        self._frames, self._last = 0, time.monotonic()
 
     @property
     def dropped(self) -> int:
@@ -47,8 +49,18 @@ class TopicSource:
             self._carrier.subscribe(topic, self._inbox.put)
         while carried := self._inbox.take():
             event = self._hear(carried)
+            if isinstance(event, Arrival):
+                self._frames, self._last = self._frames + 1, time.monotonic()
             if event is not None:
                 yield event
+
+    def read(self) -> Part:
+        """How the topic is doing: what never came, or could not be read, is in its note."""
+        told = [f"{self.lost} images lost on the way"] if self.lost else []
+        if self.refused:
+            told.append(f"{self.refused} messages not read, the last: {self.note}")
+        idle = time.monotonic() - self._last
+        return Part(f"topic {self._image_topic}", self._frames, self.dropped, idle=idle, note="; ".join(told))
 
     def _hear(self, carried: Carried) -> Event | None:
         if carried.topic == self._image_topic:
