@@ -9,11 +9,12 @@ import numpy as np
 from fault_drives import Driven
 from injections import FULL, KINDS, Fault
 from tmapr.artifacts.documents import Document
-from tmapr.types import NANOSECONDS, Frame, Status
+from tmapr.types import NANOSECONDS, Frame, Reason, Status
 
 ROOM, SOON = 60.0, 50.0
 """Metres after a fault that are its own, and within which the drive is back."""
 STACKED = "on top of one another"
+_TOO_LATE = (Reason.OLDER_STAMP, Reason.REPEATED_STAMP)
 
 
 class Tally(Document):
@@ -140,20 +141,25 @@ class Said:
     """What a drive said, answer by answer."""
 
     now: np.ndarray
+    new: np.ndarray
+    """Whether it was said of this frame; one that comes too late is told what was said before, and of which moment."""
     localized: np.ndarray
     wrong: np.ndarray
     finite: np.ndarray
 
     @classmethod
     def of(cls, driven: Driven, way: Way) -> "Said":
-        """Held against where the robot was when each answer was given."""
+        """Held against where the robot was at the moment that each estimate is of."""
+        estimates = [answer.estimate for answer in driven.answers]
         now = np.array([driven.drive[answer.number].now for answer in driven.answers])
-        positions = np.array([answer.estimate.position for answer in driven.answers])
-        localized = np.array([answer.estimate.status is Status.LOCALIZED for answer in driven.answers])
-        far = np.hypot(*(positions - way.positions[now]).T) > way.tolerance
-        finite = [bool(np.isfinite(answer.estimate.belief.mean).all()) for answer in driven.answers]
-        sound = [bool(np.isfinite(answer.estimate.belief.covariance).all()) for answer in driven.answers]
-        return cls(now, localized, localized & far, np.array(finite) & np.array(sound))
+        new = np.array([estimate.verdict.reason not in _TOO_LATE for estimate in estimates])
+        held = np.maximum.accumulate(np.where(new, now, 0))
+        localized = np.array([estimate.status is Status.LOCALIZED for estimate in estimates])
+        positions = np.array([estimate.position for estimate in estimates])
+        far = np.hypot(*(positions - way.positions[held]).T) > way.tolerance
+        beliefs = [estimate.belief for estimate in estimates]
+        finite = [bool(np.isfinite(each.mean).all() and np.isfinite(each.covariance).all()) for each in beliefs]
+        return cls(now, new, localized, localized & far, np.array(finite))
 
 
 class Judge:
@@ -224,12 +230,13 @@ class Judge:
     def _find_back(self, said: Said, end: int, until: int) -> float:
         """Metres from a fault's end on which the drive without faults is localized and right, and this is not yet."""
         metres, before = 0.0, self.way.metres[end]
-        for now, localized, wrong in zip(said.now, said.localized, said.wrong, strict=True):
+        right = said.new & said.localized & ~said.wrong
+        for now, found in zip(said.now, right, strict=True):
             if not end <= now < until:
                 continue
             able = self.without.localized[now] and not self.without.wrong[now]
             metres += (self.way.metres[now] - before) if able else 0.0
             before = self.way.metres[now]
-            if localized and not wrong:
+            if found:
                 return metres
         return metres

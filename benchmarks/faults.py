@@ -34,12 +34,13 @@ from fault_judging import STACKED, Judge, Outcome, Tally, Way, deal_kinds, plan_
 from injections import KINDS, deliver
 from proving import CHOOSING, HOME, REPORTING, Ground, plan_world, work_on_each
 from proving_rows import ROWS
+from threads import limit_threads
 from tmapr.artifacts.documents import Document
 from tmapr.evaluation.decisions import Mapped
 from tmapr.simulation.record import write_dataset
 from tmapr.types import Frame
 
-PASSES = 9
+PASSES = 6
 MODES: tuple[Learn, ...] = ("off", "fused")
 
 
@@ -72,6 +73,7 @@ def open_world(ground: Ground, home: Path) -> tuple[Path, list[Frame], Mapped]:
 
 def run_world(ground: Ground, home: Path, passes: int) -> FaultRow:
     """Drive a world's night without faults and with them."""
+    limit_threads(1)  # a world has one core
     folder, night, mapped = open_world(ground, home)
     way, plain = Way.along(night, mapped.tolerance), deliver(night, ground.seed)
     judges = {learn: Judge(way, drive_through(folder, plain, learn=learn)) for learn in MODES}

@@ -218,7 +218,9 @@ class RouteTracker:
         strange: bool = False,
     ) -> Estimate:
         placing = self._placing
-        status = self._find_status(belief, None if strange else placing, used)
+        # Unseen, the belief widens until it may be at another place: then the last place that was seen is history.
+        faded = recognition is None and belief.semi_axis > self.placer.radius
+        status = self._find_status(belief, None if strange or faded else placing, used)
         if placing is None:
             return Estimate(belief, percept, candidate, verdict, status, recognition, nis)
         told = replace(
