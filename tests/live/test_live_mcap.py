@@ -238,13 +238,15 @@ def fill(most):
 for answer in answers[:4]:
     sink.take(answer)
 sink.report(HEALTH)
-fill(sink.path.stat().st_size + 100)
+first, whole = sink.path, sink.path.stat().st_size
+fill(whole + 100)
 for answer in answers[4:6]:
     sink.take(answer)
 try:
     sink.report(HEALTH)
 except InputError as error:
     print(error)
+assert first.stat().st_size == whole
 fill(100)
 for answer in answers[6:8]:
     try:
