@@ -17,6 +17,7 @@ from rosbags.rosbag2 import Reader as BagReader
 from rosbags.typesys import Stores, get_typestore
 
 from tmapr.exceptions import InputError
+from tmapr.live.definitions import load_types
 from tmapr.live.messages import Frames
 from tmapr.live.outputs.mcap import McapSink
 from tmapr.live.speaker import Speaker
@@ -211,6 +212,15 @@ def test_what_is_no_place_for_a_log_is_refused_before_the_drive(tmp_path, scene)
         McapSink(tmp_path / "drive.bag")
     with pytest.raises(InputError, match=r"drive.mcap: cannot be written \(.*\); name another file"):
         McapSink(tmp_path / "file" / "drive.mcap").begin(scene)
+
+
+@pytest.mark.parametrize(("missing", "extra"), [("mcap", "live"), ("rosbags.typesys", "bags")])
+def test_without_its_packages_a_log_is_refused_and_no_file_begun(tmp_path, scene, monkeypatch, missing, extra):
+    load_types.cache_clear()
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(InputError, match=rf"pip install 'tmapr\[{extra}\]'"):
+        McapSink(tmp_path / "drive.mcap").begin(scene)
+    assert list(tmp_path.iterdir()) == []
 
 
 PREPARED = f"""

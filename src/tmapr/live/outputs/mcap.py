@@ -54,6 +54,7 @@ class McapSink:
     def begin(self, scene: Scene) -> None:
         """Open the file, so that what stands in its way is known before the drive begins."""
         _load_mcap()
+        load_types(_RELEASE)
         self._notes = _note(scene)
         try:
             self._named.parent.mkdir(parents=True, exist_ok=True)
