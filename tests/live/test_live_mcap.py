@@ -263,6 +263,10 @@ for answer in answers[6:8]:
         sink.take(answer)
     except InputError as error:
         print(error)
+try:
+    McapSink(Path(sys.argv[2]).with_name("other.mcap")).begin(scene)
+except InputError as error:
+    print(error)
 fill(resource.RLIM_INFINITY)
 for answer in answers[8:]:
     sink.take(answer)
@@ -292,9 +296,10 @@ def test_a_full_disk_is_told_and_the_log_goes_on_in_another_file(tmp_path, scene
     path = tmp_path / "drive.mcap"
     ended = run_writer(FILLED, scene, path)
     assert ended.returncode == 0, ended.stderr
-    told = ended.stdout.splitlines()
+    *told, refused = ended.stdout.splitlines()
     assert len(told) == 3
     assert all("the log cannot be written (File too large); it goes on in a new file" in line for line in told)
+    assert refused == f"{tmp_path / 'other.mcap'}: cannot be written (File too large); name another file"
     stamps = [answer.stamp for answer in answers]
     assert sorted(tmp_path.iterdir()) == [tmp_path / "drive-2.mcap", path]
     assert recover(path, "/tmapr/odometry") == stamps[:4]

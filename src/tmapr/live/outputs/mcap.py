@@ -60,6 +60,7 @@ class McapSink:
             self._named.parent.mkdir(parents=True, exist_ok=True)
             self._open()
         except OSError as error:
+            self._give_up()
             raise InputError(f"{self._named}: cannot be written ({error.strerror}); name another file") from None
         if self.path != self._named:
             _log.warning("%s: is there already; the log goes to %s", self._named, self.path)
