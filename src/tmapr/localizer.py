@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
+from tmapr.artifacts.arrays import Arrays, put, save_arrays, take
 from tmapr.exceptions import InputError
 from tmapr.inputs import check_estimate, read_folder, read_frame, read_metres, read_percept, read_position, read_stamp
 from tmapr.labels import Label, Teacher
@@ -21,7 +21,7 @@ from tmapr.places.lessons import Lesson
 from tmapr.recognising import get_view, recognise
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
-from tmapr.stages import STATE_KIND, STATE_VERSION, Perceive, Stages
+from tmapr.stages import Perceive, Stages
 from tmapr.track import make_tracker
 from tmapr.tracking.evidence import weigh
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
@@ -260,9 +260,7 @@ class Localizer:
             raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
 
     def _save_state(self, folder: Path) -> None:
-        notes = {"map": self._stages.map_digest, "method": self._stages.tracking.method}
-        header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, notes)
-        save_arrays(folder / "state.npz", header, self.arrays())
+        save_arrays(folder / "state.npz", self._stages.head_state(), self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes, as it is now: A_t, labels still due, the track, the past that is learned from."""

@@ -68,7 +68,7 @@ def test_what_is_unlearned_from_its_record_leaves_the_batch_solution(rng):
     np.testing.assert_allclose(classifier.ridge.weights, np.linalg.solve(A, X.T @ (w[:, None] * Y)), atol=1e-9)
 
 
-def test_a_lesson_of_the_shipped_descriptor_takes_less_than_25_kB(rng):
+def test_a_lesson_of_the_shipped_descriptor_takes_less_than_25_kilobytes(rng):
     classifier = make(rng, width=1984, features=128)
     for descriptor in shorten(unit(rng, 3, 1984)):
         lesson = classifier.learn(descriptor, np.zeros(2))

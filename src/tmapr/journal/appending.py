@@ -90,12 +90,12 @@ class Appender:
         held = self.header.lessons + 1 if isinstance(record, LessonRecord) else record.lessons
         self.header = replace(self.header, last=record.last, lessons=held)
         self.counts[self.newest] += learned
-        self._unflushed += learned
+        self._unflushed += 1
         if record.kind is Kind.SAVED:
             self.saved = self.newest
 
     def flush(self, every: int = 1) -> None:
-        """See to it that all of it reaches the disk, if as many lessons as that came since; 0: never."""
+        """See to it that all of it reaches the disk, if as many records as that came since; 0: never."""
         if every and self._unflushed >= every:
             os.fsync(self._file)
             self._unflushed = 0

@@ -15,6 +15,8 @@ from tmapr.journal.segments import SEGMENT_BYTES, WAY_OUT, Frame, Header, TornEr
 from tmapr.places.lessons import show_name
 
 FOLDER = "journal"
+LOCK = ".writer"
+"""In it: who writes it, beside the writer of the run."""
 SUFFIX = ".journal"
 _MOST_SEGMENTS = 100_000
 

@@ -5,7 +5,6 @@ were when the last of them was learned. Each lesson's name is a hash of all befo
 continue the state is noticed before anything changes.
 """
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tmapr.exceptions import InputError
@@ -17,8 +16,6 @@ from tmapr.places.lessons import Lesson, show_name
 
 _ANCHORS = (*LESSONS, Kind.RETURNED, Kind.VOIDED, Kind.MERGED)
 """After these the ledger's hash is another one."""
-TURNED = b"rolled back"
-"""What a ledger's hash is continued with where somebody goes back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +33,14 @@ def describe(localizer: Localizer) -> Header:
     return Header(*names, localizer.classifier.dimension, ledger.last, len(ledger.names))
 
 
-def redo(localizer: Localizer, journal: Journal, watch: Callable[[Iterable[Entry]], Iterable[Entry]] = iter) -> Redone:
-    """Do again what the journal has and the localizer does not; a journal that is of something else is refused."""
-    here = describe(localizer)
+def redo(localizer: Localizer, journal: Journal, stop: int | None = None) -> Redone:
+    """Do again what the journal has and the localizer does not; a journal that is of something else is refused.
+
+    `stop` is the entry before which to stop.
+    """
+    here, done = describe(localizer), Redone()
     journal.check(here.map, here.settings, here.width)
-    done = Redone()
-    for entry in watch(journal.entries[find_position(journal, here.last) :]):
+    for entry in journal.entries[find_position(journal, here.last) : stop]:
         done = _redo(localizer, journal, entry, done)
     return done
 
@@ -79,7 +78,7 @@ def _redo(localizer: Localizer, journal: Journal, entry: Entry, done: Redone) ->
     for name in held:
         localizer.unlearn(read_lesson(localizer, journal, journal.find(name)))
     if entry.kind is Kind.VOIDED:
-        localizer.classifier.ledger.turn(TURNED)
+        localizer.classifier.ledger.turn(localizer.classifier.ledger.last)
         _refuse_other(localizer, journal, entry)
     return Redone(done.lessons, done.taken_back + len(held))
 

@@ -6,7 +6,7 @@ again. Frames are answered meanwhile, and those after which nothing was taught a
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Condition, Thread
@@ -16,14 +16,14 @@ from types import TracebackType
 from tmapr.artifacts.lock import writing
 from tmapr.exceptions import InputError
 from tmapr.journal.appending import Appender
-from tmapr.journal.journal import Journal
+from tmapr.journal.journal import LOCK, Journal
+from tmapr.journal.moment import FILE, Moment
 from tmapr.journal.records import Kind, LessonRecord, Mark, Record
 from tmapr.journal.segments import WAY_OUT, Header
 from tmapr.places.lessons import Kept, Lesson
 
 AT_ONCE = 3
 """Lessons that one frame may bring."""
-_LOCK = ".writer"
 _RETRY = 1.0
 _PATIENCE = 30.0
 
@@ -46,7 +46,7 @@ class JournalWriter:
             )
         self._lose_at_most, self._fsync_every, self._most = lose_at_most, fsync_every, most
         with ExitStack() as held:
-            held.enter_context(writing(folder, "give the other drive a folder of its own", _LOCK))
+            held.enter_context(writing(folder, "give the other drive a folder of its own", LOCK))
             self._appender = _open(folder, header, most)
             self._held = held.pop_all()
         self._last, self._lessons = header.last, header.lessons
@@ -54,7 +54,7 @@ class JournalWriter:
         self._waiting: deque[Record] = deque()
         self._batch: Sequence[Record] = ()
         self._skipped: range | None = None
-        self._moment: Callable[[], None] | None = None
+        self._moment: Moment | None = None
         self._closing = False
         self.trouble = ""
         """Why nothing can be written now; empty: all is well."""
@@ -106,12 +106,13 @@ class JournalWriter:
         """A whole state with this hash in its ledger was written; if more was learned since, the next one counts."""
         with self._changed:
             if last == self._last:
+                self._moment = None
                 self._put(Mark(Kind.SAVED, last, self._lessons))
 
-    def note_moment(self, save: Callable[[], None]) -> None:
-        """Let `save` write the rest of what is known by now, once the lessons before it are written."""
+    def note_moment(self, moment: Moment) -> None:
+        """Keep the rest of what is known, once the lessons before it are written; a later one takes its place."""
         with self._changed:
-            self._moment = save
+            self._moment = moment
             self._changed.notify_all()
 
     def _put(self, record: Record) -> None:
@@ -180,6 +181,8 @@ class JournalWriter:
         try:
             if self._batch:
                 self._appender.append(self._batch)
+                if any(record.kind is Kind.SAVED for record in self._batch):  # the state has the drive of then, too
+                    (self._appender.folder / FILE).unlink(missing_ok=True)
                 self._forget_batch()
             self._appender.flush(self._fsync_every)
             self._appender.drop_oldest()
@@ -197,15 +200,15 @@ class JournalWriter:
             self._changed.notify_all()
 
     def _save_moment(self) -> None:
-        """What was taken while lessons wait for the next batch has to wait, too: it must not be ahead of them."""
+        """Never ahead of the lessons: one that came while others wait has to wait with them."""
         with self._changed:
-            save = None if self._waiting else self._moment
-        if save is None:
+            moment = None if self._waiting else self._moment
+        if moment is None:
             return
         self._appender.flush(min(self._fsync_every, 1))
-        save()
+        moment.save(self._appender.folder)
         with self._changed:
-            self._moment = None if self._moment is save else self._moment
+            self._moment = None if self._moment is moment else self._moment
             self._changed.notify_all()
 
 

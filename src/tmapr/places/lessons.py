@@ -144,9 +144,9 @@ class Ledger:
         """The hash of all that happened here so far: what the next lesson is `after`."""
         return self._last
 
-    def turn(self, reason: bytes) -> None:
-        """Let what is learned from here on have other names than if this had not happened."""
-        self._last = _hash(self._last, reason)
+    def turn(self, last: bytes) -> None:
+        """Lessons behind this hash were taken back: what is learned from here on must not be named as they are."""
+        self._last = _hash(last, b"turned")
 
     def enter(
         self,
