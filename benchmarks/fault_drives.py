@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ class Mapper(Faulty):
 
 
 def drive_through(map_folder: Path, drive: Drive, faults: Sequence[Fault] = (), learn: Learn = "off") -> Driven:
-    """Drive with faults, in a run folder of its own."""
+    """Drive with faults, in a run folder and on a map of its own."""
 
     def pick(kind: str) -> list[Fault]:
         return [fault for fault in faults if fault.kind == kind]
@@ -149,9 +150,11 @@ def drive_through(map_folder: Path, drive: Drive, faults: Sequence[Fault] = (), 
     faulty = inject(drive, faults)
     keeper = Keeper(faulty)
     viewer, disk = Viewer(keeper, faulty, pick(HANGS)), Disk(keeper, faulty, pick(FULL))
-    mapper = Mapper(keeper, faulty, pick(REPLACED), map_folder / "map.npz")
-    with TemporaryDirectory() as scratch, begin_session(map_folder, Path(scratch) / "run", learn, "cpu") as session:
-        source = Iterated([Arrival(each.frame, each.arrived) for each in faulty], waits=True)
-        begun = session.drive(source, [keeper, viewer, disk, mapper])
-        health = begun.run()
+    with TemporaryDirectory() as scratch:
+        mapped = shutil.copytree(map_folder, Path(scratch) / "map", symlinks=True)
+        mapper = Mapper(keeper, faulty, pick(REPLACED), mapped / "map.npz")
+        with begin_session(mapped, Path(scratch) / "run", learn, "cpu") as session:
+            source = Iterated([Arrival(each.frame, each.arrived) for each in faulty], waits=True)
+            begun = session.drive(source, [keeper, viewer, disk, mapper])
+            health = begun.run()
     return Driven(faulty, keeper.answers, health, begun.pipeline.timeline.steps, len(viewer.got), disk.got)

@@ -9,6 +9,7 @@ import numpy as np
 from fault_drives import Driven
 from injections import FULL, KINDS, Fault
 from tmapr.artifacts.documents import Document
+from tmapr.live.events import Health
 from tmapr.types import NANOSECONDS, Frame, Reason, Status
 
 ROOM, SOON = 60.0, 50.0
@@ -138,14 +139,21 @@ def deal_kinds(rng: np.random.Generator) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a drive said, answer by answer."""
+    """What a drive said, answer by answer, and what was counted."""
 
+    numbers: np.ndarray
+    positions: np.ndarray
     now: np.ndarray
     new: np.ndarray
     """Whether it was said of this frame; one that comes too late is told what was said before, and of which moment."""
     localized: np.ndarray
     wrong: np.ndarray
     finite: np.ndarray
+    came: int
+    health: Health
+    clocks: int
+    written: Sequence[int]
+    """Numbers of the answers that the disk took."""
 
     @classmethod
     def of(cls, driven: Driven, way: Way) -> "Said":
@@ -159,20 +167,21 @@ class Said:
         far = np.hypot(*(positions - way.positions[held]).T) > way.tolerance
         beliefs = [estimate.belief for estimate in estimates]
         finite = [bool(np.isfinite(each.mean).all() and np.isfinite(each.covariance).all()) for each in beliefs]
-        return cls(now, new, localized, localized & far, np.array(finite))
+        numbers = np.array([answer.number for answer in driven.answers])
+        wrong, counted = localized & far, (len(driven.drive), driven.health, driven.steps, driven.written)
+        return cls(numbers, positions, now, new, localized, wrong, np.array(finite), *counted)
 
 
+@dataclass(frozen=True, slots=True)
 class Judge:
     """Holds drives with faults against the one without."""
 
-    def __init__(self, way: Way, without: Driven) -> None:
-        self.way, self.without = way, Said.of(without, way)
-        self.first = np.array([answer.estimate.position for answer in without.answers])
+    way: Way
+    without: Said
 
-    def judge(self, driven: Driven, stretches: Sequence[Stretch]) -> Outcome:
+    def judge(self, said: Said, stretches: Sequence[Stretch]) -> Outcome:
         """What came of a drive with faults."""
-        said, tallies = Said.of(driven, self.way), dict[str, Tally]()
-        found = self._check_whole(driven, said, stretches)
+        found, tallies = self._check_whole(said, stretches), dict[str, Tally]()
         ends = [*(stretch.begin for stretch in stretches[1:]), len(self.way.metres)]
         for stretch, until in zip(stretches, ends, strict=True):
             tally = self._judge_stretch(said, stretch, until)
@@ -181,34 +190,31 @@ class Judge:
             if tally.late:
                 found.append(f"{stretch}: not back within {SOON:g} m")
             tallies[stretch.kind] = tallies.get(stretch.kind, Tally()).add(tally)
-        health = driven.health
         return Outcome(
-            taken=health.taken,
-            answered=health.answered,
-            dropped=health.dropped,
+            taken=said.health.taken,
+            answered=said.health.answered,
+            dropped=said.health.dropped,
             not_finite=int((~said.finite).sum()),
-            clocks=driven.steps,
+            clocks=said.clocks,
             tallies=tallies,
             violations=tuple(found),
         )
 
-    def _check_whole(self, driven: Driven, said: Said, stretches: Sequence[Stretch]) -> list[str]:
+    def _check_whole(self, said: Said, stretches: Sequence[Stretch]) -> list[str]:
         """Every frame answered or dropped, all numbers finite, nothing changed before the first fault, files whole."""
-        found = list[str]()
-        health, numbers = driven.health, [answer.number for answer in driven.answers]
-        if health.taken != len(driven.drive) or health.answered + health.dropped != health.taken:
-            found.append(f"{len(driven.drive)} frames, {health.answered} answered and {health.dropped} dropped")
-        if len(numbers) != health.answered or numbers != sorted(set(numbers)):
+        found, health = list[str](), said.health
+        if health.taken != said.came or health.answered + health.dropped != health.taken:
+            found.append(f"{said.came} frames, {health.answered} answered and {health.dropped} dropped")
+        if len(said.numbers) != health.answered or (np.diff(said.numbers) <= 0).any():
             found.append("answers are missing or repeated")
         if not said.finite.all():
             found.append(f"{int((~said.finite).sum())} estimates are not finite")
         before = min((stretch.begin for stretch in stretches), default=0)
-        same = [answer.estimate.position for answer in driven.answers[:before]]
-        if before and not np.array_equal(np.array(same), self.first[:before]):
+        if not np.array_equal(said.positions[:before], self.without.positions[:before]):
             found.append("estimates before the first fault differ")
         full = [fault for stretch in stretches for fault in stretch.faults if fault.kind == FULL]
-        room = [number for number in numbers if not any(each.covers(driven.drive[number].now) for each in full)]
-        if driven.written != room:
+        room = [not any(each.covers(now) for each in full) for now in said.now]
+        if list(said.written) != said.numbers[room].tolist():
             found.append("a file lacks answers that there was room for")
         return found
 

@@ -19,8 +19,12 @@ styles, of which nothing is kept in the repository and nothing may be reported.
 import argparse
 import os
 import zlib
-from collections.abc import Sequence
-from functools import partial, reduce
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from itertools import cycle, repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -30,17 +34,18 @@ import numpy as np
 import tmapr
 from decision_tables import show_table
 from fault_drives import Learn, drive_through
-from fault_judging import STACKED, Judge, Outcome, Tally, Way, deal_kinds, plan_faults
+from fault_judging import STACKED, Judge, Outcome, Said, Stretch, Tally, Way, deal_kinds, plan_faults
 from injections import KINDS, deliver
-from proving import CHOOSING, HOME, REPORTING, Ground, plan_world, work_on_each
+from proving import CHOOSING, HOME, REPORTING, Ground, plan_world
 from proving_rows import ROWS
+from remembering import remember_networks
 from threads import limit_threads
 from tmapr.artifacts.documents import Document
 from tmapr.evaluation.decisions import Mapped
 from tmapr.simulation.record import write_dataset
 from tmapr.types import Frame
 
-PASSES = 6
+PASSES = 8
 MODES: tuple[Learn, ...] = ("off", "fused")
 
 
@@ -71,41 +76,82 @@ def open_world(ground: Ground, home: Path) -> tuple[Path, list[Frame], Mapped]:
     return folder, night, Mapped(memory.positions[memory.order])
 
 
-def run_world(ground: Ground, home: Path, passes: int) -> FaultRow:
-    """Drive a world's night without faults and with them."""
-    limit_threads(1)  # a world has one core
-    folder, night, mapped = open_world(ground, home)
-    way, plain = Way.along(night, mapped.tolerance), deliver(night, ground.seed)
-    judges = {learn: Judge(way, drive_through(folder, plain, learn=learn)) for learn in MODES}
-    outcomes = list[Outcome]()
-    for number in range(passes):
-        rng, learn = np.random.default_rng(zlib.crc32(f"{ground.name}/{number}".encode())), MODES[number % 2]
-        stretches = plan_faults(way, deal_kinds(rng), rng, most=3 if number >= 2 * passes // 3 else 1)
+@dataclass(frozen=True, slots=True)
+class Night:
+    """A world's night, ready to be driven."""
+
+    ground: Ground
+    folder: Path
+    way: Way
+    spacing: float
+
+    @classmethod
+    def open(cls, ground: Ground, home: Path) -> "Night":
+        """Rendered and mapped, if it is not."""
+        folder, frames, mapped = open_world(ground, home)
+        return cls(ground, folder, Way.along(frames, mapped.tolerance), mapped.spacing)
+
+    def drive_without(self, learn: Learn) -> Said:
+        """What drives with faults are held against."""
+        drive = deliver(self.way.frames, self.ground.seed)
+        return Said.of(drive_through(self.folder, drive, learn=learn), self.way)
+
+    def drive_with(self, number: int, passes: int) -> tuple[Said, list[Stretch]]:
+        """One of so many drives with faults; those of the last third lie on top of one another."""
+        rng = np.random.default_rng(zlib.crc32(f"{self.ground.name}/{number}".encode()))
+        stretches = plan_faults(self.way, deal_kinds(rng), rng, most=3 if number >= 2 * passes // 3 else 1)
         faults = [fault for stretch in stretches for fault in stretch.faults]
-        outcome = judges[learn].judge(drive_through(folder, plain, faults, learn), stretches)
-        outcomes.append(outcome.named(f"drive {number}, learning {learn}"))
-    without = judges["off"].without
-    return FaultRow(
-        name=ground.name,
-        kind=ground.kind,
-        style=ground.style,
-        seed=ground.seed,
-        spacing=mapped.spacing,
-        metres=float(way.metres[-1]),
-        localized=float(without.localized.mean()),
-        wrong=int(without.wrong.sum()),
-        drives=passes,
-        outcome=reduce(Outcome.add, outcomes),
-    )
+        drive = deliver(self.way.frames, self.ground.seed)
+        return Said.of(drive_through(self.folder, drive, faults, MODES[number % 2]), self.way), stretches
+
+    def judge(self, without: Mapping[Learn, Said], drives: Sequence[tuple[Said, list[Stretch]]]) -> FaultRow:
+        """What came of all drives."""
+        outcomes = [
+            Judge(self.way, without[learn]).judge(*drive).named(f"drive {number}, learning {learn}")
+            for number, (drive, learn) in enumerate(zip(drives, cycle(MODES), strict=False))
+        ]
+        return self._make_row(without["off"], outcomes)
+
+    def _make_row(self, without: Said, outcomes: Sequence[Outcome]) -> FaultRow:
+        ground = self.ground
+        return FaultRow(
+            name=ground.name,
+            kind=ground.kind,
+            style=ground.style,
+            seed=ground.seed,
+            spacing=self.spacing,
+            metres=float(self.way.metres[-1]),
+            localized=float(without.localized.mean()),
+            wrong=int(without.wrong.sum()),
+            drives=len(outcomes),
+            outcome=reduce(Outcome.add, outcomes),
+        )
+
+
+def prepare_process() -> None:
+    """One thread for each of several processes, and no picture looked at twice."""
+    limit_threads(1)
+    remember_networks()
 
 
 def gather(folder: Path, grounds: Sequence[Ground], home: Path, passes: int, workers: int) -> list[FaultRow]:
-    """The rows that are kept, and the others, kept when finished."""
+    """The rows that are kept, and the others, kept when finished; several drives at a time."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [ground for ground in grounds if not (folder / f"{ground.name}.json").exists()]
-    for row in work_on_each(partial(run_world, home=home, passes=passes), missing, workers):
-        row.save(folder / f"{row.name}.json")
-        print(row.name, flush=True)
+    with ProcessPoolExecutor(workers, get_context("spawn"), prepare_process) as pool:
+        nights = list(pool.map(Night.open, missing, repeat(home)))
+        begun = [
+            (
+                {learn: pool.submit(night.drive_without, learn) for learn in MODES},
+                [pool.submit(night.drive_with, number, passes) for number in range(passes)],
+            )
+            for night in nights
+        ]
+        for night, (without, drives) in zip(nights, begun, strict=True):
+            said = {learn: drive.result() for learn, drive in without.items()}
+            row = night.judge(said, [drive.result() for drive in drives])
+            row.save(folder / f"{row.name}.json")
+            print(row.name, flush=True)
     return [FaultRow.load(folder / f"{ground.name}.json", "python benchmarks/faults.py") for ground in grounds]
 
 
@@ -141,7 +187,7 @@ def main() -> None:
     parser.add_argument("--choosing", action="store_true", help="even styles, for choosing")
     parser.add_argument("--only", nargs="+", help="names of worlds")
     parser.add_argument("--passes", type=int, default=PASSES, help="drives with faults in a world")
-    parser.add_argument("--workers", type=int, default=2, help="worlds at a time")
+    parser.add_argument("--workers", type=int, default=2, help="drives at a time")
     parser.add_argument("--home", type=Path, default=HOME, help="where data and maps are kept")
     parser.add_argument("--rows", type=Path, help="where rows are kept")
     given = parser.parse_args()
