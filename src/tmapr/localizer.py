@@ -4,9 +4,8 @@
 """
 
 from dataclasses import replace
-from math import nan
 from pathlib import Path
-from threading import Lock, RLock
+from threading import RLock
 from typing import overload
 
 import numpy as np
@@ -27,6 +26,7 @@ from tmapr.labels import Label, Teacher
 from tmapr.learning import Student
 from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
+from tmapr.recognising import get_view, recognise
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
 from tmapr.stages import STATE_KIND, STATE_VERSION, Perceive, Stages
@@ -51,7 +51,7 @@ class Localizer:
         self._teacher = teacher
         self._perceive: Perceive | None = None
         self._changing = RLock()
-        self._perceiving = Lock()
+        self._perceiving = RLock()
         """Taken first: frames are tracked in the order in which they were perceived."""
         self.tracker = make_tracker(stages.tracking, stages.fusion, memory)
         self._student = self._make_student()
@@ -76,6 +76,16 @@ class Localizer:
     def frame(self) -> CoordinateFrame:
         """What the map's positions are relative to: those of labels have to be, too."""
         return self._stages.frame
+
+    @property
+    def map_digest(self) -> str:
+        """Names the map: a state is of use with no other."""
+        return self._stages.map_digest
+
+    @property
+    def rollbacks(self) -> int:
+        """How often what it taught itself was given up."""
+        return self._student.guard.rollbacks if self._student else 0
 
     def new_drive(self) -> "Localizer":
         """Begin another drive: what was learned stays, where the camera is has to be found anew. Gives itself."""
@@ -105,13 +115,17 @@ class Localizer:
 
         An array may be filled anew afterwards. `motion` is what odometry or a gyroscope says of the array's moment.
         """
+        with self._perceiving:
+            return self.observe(self.perceive(read_frame(image, stamp, motion)))
+
+    def perceive(self, frame: Frame) -> Percept:
+        """The first part of a `step`, for who has a thread for each: it waits for nothing that is learned."""
         if self._stages.begin_stream is None:
             raise InputError("this map was made from a program's own percepts; give them to `observe`")
-        frame = read_frame(image, stamp, motion)
         with self._perceiving:
             if self._perceive is None:
                 self._perceive = self._stages.begin_stream()
-            return self.observe(self._perceive(frame))
+            return self._perceive(frame)
 
     def observe(self, percept: Percept) -> Estimate:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
@@ -128,7 +142,7 @@ class Localizer:
             return self.tracker.pass_over(percept)
         recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
         estimate = self.tracker.advance(percept, recognition)
-        self._remember(_get_view(recognition, percept))
+        self._remember(get_view(recognition, percept))
         self._drive.follow(estimate)
         return estimate
 
@@ -162,21 +176,7 @@ class Localizer:
     def _recognise(
         self, percept: Percept, shared: Shared | None, classifier: Classifier, count: int | None = None
     ) -> Recognition:
-        """Without what the views of its drive share."""
-        retrieval, compare = self._stages.retrieval, self._stages.tracking.compares
-        shared = shared if retrieval.centred and compare else None
-        view = shared.exchange(percept.descriptor, self.memory.mean) if shared else percept.descriptor
-        scores = classifier.predict(view) if retrieval.mode == "places" else None
-        around = classifier.neighbourhood
-        found = retrieval.search(
-            self.memory, percept.descriptor, scores, around, count, compare, shared, percept.keypoints
-        )
-        familiar = None
-        if shared and found.comparison:
-            closest = self.memory.find_closest(found.comparison.similarity, percept.descriptor)
-            matched = nan if found.comparison.local is None else np.nanmax(found.comparison.local)
-            familiar = np.array([closest, shared.measure(percept.descriptor), matched])
-        return replace(found, view=view, familiar=familiar)
+        return recognise(self._stages, self.memory, classifier, percept, shared, count)
 
     def learn(self, seen: Percept | Estimate, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:
         """Adapt A_t to a frame whose position is known, now or long after it was seen.
@@ -198,7 +198,7 @@ class Localizer:
             new_view = scored and self.tracker.score_label(percept, recognition, label)
             if observed is None:
                 self._lessons.note(percept.descriptor, percept.stamp, float(new_view))
-            view = _get_view(recognition, percept)
+            view = get_view(recognition, percept)
             lesson = self.classifier.learn(view, label)
             if self._student:
                 self._student.guard.adopt(lesson, view)
@@ -292,8 +292,3 @@ class Localizer:
                 self._drive.restore(take(arrays, "drive."))
             elif self._student:
                 self._student.begin_anew()
-
-
-def _get_view(recognition: Recognition, percept: Percept) -> Float[np.ndarray, " dim"]:
-    """What is learned of a frame; a recognition that a program made itself may not say."""
-    return percept.descriptor if recognition.view is None else recognition.view

@@ -10,7 +10,7 @@ from tmapr.retrieval.search import Retrieval
 from tmapr.tracking import Tracking
 from tmapr.types import CoordinateFrame, Frame, Percept
 
-STATE_KIND, STATE_VERSION = "state", 5
+STATE_KIND, STATE_VERSION = "state", 6
 Perceive = Callable[[Frame], Percept]
 BeginStream = Callable[[], Perceive]
 """Gives a perceiver for one stream of frames: it compares each with the one before."""

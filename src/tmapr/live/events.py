@@ -7,7 +7,7 @@ nobody had time for are dropped, oldest first, and counted.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -47,6 +47,7 @@ class Start:
 Event = Arrival | Start
 
 
+@runtime_checkable
 class Source(Protocol):
     """Gives events in the order in which they came; iterated once, in a thread of its own."""
 
@@ -151,6 +152,7 @@ class Scene:
     source: str
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Takes answers in their order, in a thread of its own; it may be slow, fail or hang."""
 

@@ -35,6 +35,8 @@ class Lesson:
     """Of this lesson alone, among those of all states that grew from one: a hash of what is above and of `after`."""
     after: bytes
     """The hash of the lessons before it."""
+    imagined: bool = False
+    """Whether nobody saw it: a place that was not visited, as it would look by now."""
 
 
 def check_lesson(given: object, grid: Grid, features: int) -> None:
