@@ -11,17 +11,9 @@ from typing import overload
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
+from tmapr.artifacts.arrays import Arrays, put, save_arrays, take
 from tmapr.exceptions import InputError
-from tmapr.inputs import (
-    check_estimate,
-    read_folder,
-    read_frame,
-    read_metres,
-    read_percept,
-    read_position,
-    read_stamp,
-)
+from tmapr.inputs import check_estimate, read_folder, read_frame, read_metres, read_percept, read_position, read_stamp
 from tmapr.labels import Label, Teacher
 from tmapr.learning import Student
 from tmapr.places.classifier import Classifier
@@ -29,7 +21,7 @@ from tmapr.places.lessons import Lesson
 from tmapr.recognising import get_view, recognise
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
-from tmapr.stages import STATE_KIND, STATE_VERSION, Perceive, Stages
+from tmapr.stages import Perceive, Stages
 from tmapr.track import make_tracker
 from tmapr.tracking.evidence import weigh
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
@@ -73,6 +65,11 @@ class Localizer:
         )
 
     @property
+    def stages(self) -> Stages:
+        """The settings of its stages, and the names that tie what it saves to its map."""
+        return self._stages
+
+    @property
     def frame(self) -> CoordinateFrame:
         """What the map's positions are relative to: those of labels have to be, too."""
         return self._stages.frame
@@ -100,8 +97,7 @@ class Localizer:
         with self._changing:
             other = Localizer(self._stages, self.memory, self.classifier, self._teacher)
             other._changing = self._changing
-            learned = self.tracker.learned()
-            if learned:
+            if learned := self.tracker.learned():
                 other.tracker.restore_learned(learned)
             other._student = self._student.begin_drive() if self._student else None
         return other
@@ -220,6 +216,22 @@ class Localizer:
                 return self._student.learn_due(self.classifier, self._weigh)
             return self._learn_labels(self._teacher.due(estimate, known))
 
+    def relearn(self, lesson: Lesson, labelled: bool) -> None:
+        """Learn once more what `teach` learned in this very state, or `learn`, if it was `labelled`: bit for bit."""
+        with self._changing:
+            if self._student and self._teacher.mode == "fused" and not labelled:
+                self._student.relearn(lesson, self.classifier)
+                return
+            self.classifier.relearn(lesson)
+            if self._student and labelled:
+                self._student.guard.adopt(lesson, lesson.descriptor)
+
+    def roll_back(self) -> None:
+        """Take back all that it taught itself: what answered before the first such lesson is all that is known."""
+        with self._changing:
+            if self._student:
+                self._student.roll_back(self.classifier)
+
     def end_drive(self) -> list[Lesson]:
         """Learn the true labels of this drive that are still to come; with the next drive nobody waits for them."""
         with self._changing:
@@ -230,13 +242,10 @@ class Localizer:
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
-        start = (
-            read_stamp(stamp, "start"),
-            read_position(position, "start: the position"),
-            read_metres(deviation, "start: the deviation", _SHARPEST),
-        )
+        start = read_stamp(stamp, "start"), read_position(position, "start: the position")
+        metres = read_metres(deviation, "start: the deviation", _SHARPEST)
         with self._changing:
-            self.tracker.start_at(*start)
+            self.tracker.start_at(*start, metres)
             if self._student:
                 self._student.begin_anew()
 
@@ -261,20 +270,23 @@ class Localizer:
             raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
 
     def _save_state(self, folder: Path) -> None:
-        notes = {"map": self._stages.map_digest, "method": self._stages.tracking.method}
-        header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, notes)
-        save_arrays(folder / "state.npz", header, self.arrays())
+        save_arrays(folder / "state.npz", self._stages.head_state(), self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes, as it is now: A_t, labels still due, the track, the past that is learned from."""
         with self._changing:
-            learned, due = self.classifier.arrays(), self._teacher.arrays()
-            track = {name: np.array(array) for name, array in self.tracker.arrays().items()}
             taught = self._student.arrays() if self._student and self._student.used else {}
-            own = {name: np.array(array) for name, array in taught.items()}
-            conditions = put("drive.", self._drive.arrays()) | put("lessons.", self._lessons.arrays())
-        learned = put("classifier.", learned) | put("own.", own)
-        return learned | put("labels.", due) | put("track.", track) | conditions
+            return put("classifier.", self.classifier.arrays()) | put("own.", taught) | self.moment()
+
+    def moment(self) -> dict[str, np.ndarray]:
+        """The same without A_t and what the guard holds of it: what is small, and changes with every frame."""
+        with self._changing:
+            changing = put("labels.", self._teacher.arrays()) | put("track.", self.tracker.arrays())
+            changing |= put("drive.", self._drive.arrays()) | put("lessons.", self._lessons.arrays())
+            if self._student and self._student.used:
+                changing |= put("own.", self._student.moment())
+            # Copies: the caller may write them to disk while the next frame is localized.
+            return {name: np.array(array) for name, array in changing.items()}
 
     def restore(self, arrays: Arrays, method: str) -> None:
         """Continue from where `arrays` were taken; the classifier is given at construction.

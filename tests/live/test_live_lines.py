@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -108,8 +109,9 @@ sink.close()
 
 def test_a_reader_that_goes_is_told_of_once_and_the_drive_goes_on(scene):
     command = [sys.executable, "-c", UNREAD, str(scene.map_folder)]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as writer:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=buffered) as writer:
         assert json.loads(writer.stdout.readline())["number"] == 0
         writer.stdout.close()
         writer.stdin.write("go on\n")

@@ -17,6 +17,7 @@ from rosbags.rosbag2 import Reader as BagReader
 from rosbags.typesys import Stores, get_typestore
 
 from tmapr.exceptions import InputError
+from tmapr.live.definitions import load_types
 from tmapr.live.messages import Frames
 from tmapr.live.outputs.mcap import McapSink
 from tmapr.live.speaker import Speaker
@@ -213,6 +214,15 @@ def test_what_is_no_place_for_a_log_is_refused_before_the_drive(tmp_path, scene)
         McapSink(tmp_path / "file" / "drive.mcap").begin(scene)
 
 
+@pytest.mark.parametrize(("missing", "extra"), [("mcap", "live"), ("rosbags.typesys", "bags")])
+def test_without_its_packages_a_log_is_refused_and_no_file_begun(tmp_path, scene, monkeypatch, missing, extra):
+    load_types.cache_clear()
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(InputError, match=rf"pip install 'tmapr\[{extra}\]'"):
+        McapSink(tmp_path / "drive.mcap").begin(scene)
+    assert list(tmp_path.iterdir()) == []
+
+
 PREPARED = f"""
 import os, resource, signal, sys
 sys.path.insert(0, {str(HERE)!r})
@@ -238,19 +248,25 @@ def fill(most):
 for answer in answers[:4]:
     sink.take(answer)
 sink.report(HEALTH)
-fill(sink.path.stat().st_size + 100)
+first, whole = sink.path, sink.path.stat().st_size
+fill(whole + 100)
 for answer in answers[4:6]:
     sink.take(answer)
 try:
     sink.report(HEALTH)
 except InputError as error:
     print(error)
+assert first.stat().st_size == whole
 fill(100)
 for answer in answers[6:8]:
     try:
         sink.take(answer)
     except InputError as error:
         print(error)
+try:
+    McapSink(Path(sys.argv[2]).with_name("other.mcap")).begin(scene)
+except InputError as error:
+    print(error)
 fill(resource.RLIM_INFINITY)
 for answer in answers[8:]:
     sink.take(answer)
@@ -280,9 +296,10 @@ def test_a_full_disk_is_told_and_the_log_goes_on_in_another_file(tmp_path, scene
     path = tmp_path / "drive.mcap"
     ended = run_writer(FILLED, scene, path)
     assert ended.returncode == 0, ended.stderr
-    told = ended.stdout.splitlines()
+    *told, refused = ended.stdout.splitlines()
     assert len(told) == 3
     assert all("the log cannot be written (File too large); it goes on in a new file" in line for line in told)
+    assert refused == f"{tmp_path / 'other.mcap'}: cannot be written (File too large); name another file"
     stamps = [answer.stamp for answer in answers]
     assert sorted(tmp_path.iterdir()) == [tmp_path / "drive-2.mcap", path]
     assert recover(path, "/tmapr/odometry") == stamps[:4]

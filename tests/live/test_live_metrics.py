@@ -2,6 +2,7 @@
 
 import resource
 import socket
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -153,3 +154,9 @@ def test_two_drives_in_one_process_count_apart(scene, sink, answers):
     sink.take(answers[40])
     assert scrape(other)["tmapr_frames_total", "localized"] == 0
     other.close()
+
+
+def test_without_their_package_metrics_are_refused(scene, monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(InputError, match=r"pip install 'tmapr\[live\]'"):
+        MetricsSink(0).begin(scene)

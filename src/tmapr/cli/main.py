@@ -28,6 +28,7 @@ from tmapr.cli.report import report
 from tmapr.cli.run import run as run_verb
 from tmapr.cli.show import show
 from tmapr.cli.simulate import simulate
+from tmapr.cli.state import state
 from tmapr.cli.surroundings import explain, prepare
 from tmapr.cli.train import train
 from tmapr.cli.version import describe_installation
@@ -97,6 +98,7 @@ app.command()(ablate)
 app.command()(bench)
 app.command()(config)
 app.command()(preview)
+app.add_typer(state, name="state")
 app.add_typer(weights, name="weights")
 app.command()(export)
 

@@ -202,12 +202,38 @@ class Student:
         self._due.extendleft(reversed([self._imagine(row) for row in self._balance.pick(_COUNTERS).tolist()]))
         return lesson
 
+    def relearn(self, lesson: Lesson, learned: Classifier) -> None:
+        """Learn once more what was learned of oneself before a stop that nobody saw coming."""
+        self.guard.begin(learned)
+        learned.relearn(lesson)
+        # It may have waited for its turn when the rest was saved.
+        self._due = deque(due for due in self._due if not np.array_equal(due.vector, lesson.descriptor))
+        if not lesson.imagined:
+            self._balance.note(lesson.place, self._differ(lesson))
+
+    def roll_back(self, learned: Classifier) -> None:
+        """Go back to what was there before the first lesson of one's own."""
+        if self.guard.base is not None:
+            learned.return_to(self.guard.base)
+
+    def _differ(self, lesson: Lesson) -> Vector:
+        """About what a view differed by: nobody kept where in its place it was taken."""
+        near = np.flatnonzero(self._memory.places == lesson.place)
+        if not len(near):
+            return np.zeros(self._memory.descriptors.shape[1])
+        mean = self._memory.descriptors[near].astype(float).mean(axis=0)
+        return lesson.descriptor - mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny)
+
     def _imagine(self, row: int) -> _Due:
         imagined = self._balance.imagine(self._memory.descriptors[row].astype(float))
         return _Due(_shorten(imagined), self._memory.positions[row])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
+        return self.moment() | put("guard.", self.guard.arrays())
+
+    def moment(self) -> dict[str, np.ndarray]:
+        """Everything that changes but the guard's base, which is large."""
         width = self._memory.descriptors.shape[1]
         seen, exams = self._seen, self._exams
         return {
@@ -220,7 +246,7 @@ class Student:
             "labels": np.array(self._labels),
             **put("due.", self._pack_due()),
             **put("balance.", self._balance.arrays()),
-            **put("guard.", self.guard.arrays()),
+            **put("guard.", self.guard.moment()),
         }
 
     def _pack_due(self) -> dict[str, np.ndarray]:

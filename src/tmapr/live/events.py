@@ -66,6 +66,14 @@ class Source(Protocol):
         """Called from another thread, once or more often: let go of the device, the topic or the file."""
 
 
+@runtime_checkable
+class Telling(Protocol):
+    """A source that knows more of itself than when frames came: what it dropped, or could not read."""
+
+    def read(self) -> "Part":
+        """How it is doing."""
+
+
 class Timings(NamedTuple):
     """Seconds that a frame took."""
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tmapr.live.clock import Timeline
-from tmapr.live.events import Answer, Arrival, Health, Part, Pose, Scene, Source, Start, Timings
+from tmapr.live.events import Answer, Arrival, Health, Part, Pose, Scene, Source, Start, Telling, Timings
 from tmapr.live.gauges import Blame, Durations, Gauge, mark_late
 from tmapr.live.learner import Learner
 from tmapr.live.outlet import Outlet
@@ -109,13 +109,16 @@ class Pipeline:
 
     def measure_health(self) -> Health:
         """How it is doing now."""
-        dropped = self._came.dropped + self._failed
+        told = [self._source.read()] if isinstance(self._source, Telling) else []
+        before = sum(part.dropped for part in told)  # they came, and did not come so far as here
+        dropped = before + self._came.dropped + self._failed
         gauges = [self._perceiving, self._localizing, *([self._learner.gauge] if self._learner else [])]
         blamed = self._blame.find(self._came.dropped, gauges)
         inner = [self._reading.read(self._came.dropped), *(gauge.read() for gauge in gauges)]
-        parts = [*mark_late(inner, blamed), *(outlet.read() for outlet in self._outlets), *self._more_parts()]
+        outer = [*told, *(outlet.read() for outlet in self._outlets), *self._more_parts()]
+        parts = [*mark_late(inner, blamed), *outer]
         lessons = self._learner.lessons if self._learner else 0
-        counts = self._taken, self._answered, dropped, lessons, self._localizer.rollbacks
+        counts = before + self._taken, self._answered, dropped, lessons, self._localizer.rollbacks
         return Health(time.monotonic() - self._began, *counts, tuple(parts))
 
     def _drive(self) -> None:

@@ -54,11 +54,13 @@ class McapSink:
     def begin(self, scene: Scene) -> None:
         """Open the file, so that what stands in its way is known before the drive begins."""
         _load_mcap()
+        load_types(_RELEASE)
         self._notes = _note(scene)
         try:
             self._named.parent.mkdir(parents=True, exist_ok=True)
             self._open()
         except OSError as error:
+            self._give_up()
             raise InputError(f"{self._named}: cannot be written ({error.strerror}); name another file") from None
         if self.path != self._named:
             _log.warning("%s: is there already; the log goes to %s", self._named, self.path)

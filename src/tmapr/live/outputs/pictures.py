@@ -56,5 +56,5 @@ def _tell_colours(counts: Picture) -> dict[str, str | Picture] | None:
         return None
     if isinstance(levels, Fault):
         return None
-    _, encoded = cv2.imencode(".jpg", list_heat()[levels], _QUALITY)
+    _, encoded = cv2.imencode(".jpg", cv2.applyColorMap(levels, list_heat()[:, None]), _QUALITY)
     return {"format": "jpeg", "data": encoded.ravel()}
