@@ -73,6 +73,10 @@ class Process:
         self.say(json.dumps(given))
         assert self.hear() == "sent"
 
+    def finish(self):
+        """The exit code, once it has ended by itself."""
+        return self._process.wait(PATIENCE)
+
     def end(self):
         """Those who have children are asked first; those who read what they are told have heard it all."""
         self._process.stdin.close()

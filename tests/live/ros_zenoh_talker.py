@@ -5,6 +5,7 @@ answers each with a line once it was sent. Before the first message of a topic i
 that he listens to it; `skip` leaves out so many numbers, as messages that were lost on the way do.
 """
 
+import base64
 import json
 import os
 import struct
@@ -46,11 +47,14 @@ def header(given):
 
 
 def image(given):
-    shape = given["shape"]
-    counts = np.random.default_rng(given["seed"]).integers(0, 2**16, shape, dtype=np.uint16)
-    encoding = given.get("encoding", "mono16")
-    body = header(given).put("I", *shape).text(encoding).put("B", 0).put("I", 2 * shape[1])
-    return body.blob(counts.tobytes()).finish()
+    """Its pixels, or a generator's seed for 16-bit ones."""
+    shape, encoding = given["shape"], given.get("encoding", "mono16")
+    if "data" in given:
+        pixels = base64.b64decode(given["data"])
+    else:
+        pixels = np.random.default_rng(given["seed"]).integers(0, 2**16, shape, dtype=np.uint16).tobytes()
+    body = header(given).put("I", *shape).text(encoding).put("B", 0).put("I", len(pixels) // shape[0])
+    return body.blob(pixels).finish()
 
 
 def odometry(given):
