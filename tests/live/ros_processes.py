@@ -141,5 +141,9 @@ class Heard:
 
     def close(self):
         self.source.close()
+        self.join()
+
+    def join(self):
+        """It ends by itself."""
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()

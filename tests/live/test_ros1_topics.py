@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from xmlrpc.client import ServerProxy
 
 import cv2
 import numpy as np
@@ -134,6 +136,25 @@ def test_images_come_compressed_too(see_rospy, talker, scene):
         told = json.loads(ours.hear())
     assert told["stamp"] == NANOSECONDS
     assert told["counts"] == describe(counts)
+
+
+@real_master
+def test_tmapr_live_on_ros_1_ends_when_its_node_is_killed(see_rospy, talker, hearer, scene, answers, tmp_path):
+    program = [sys.executable, "-c", "from tmapr.cli.main import run; run()", "live", scene.map_folder]
+    with run(*program, "--source", f"ros1:{IMAGE['topic']}", "--run", tmp_path / "run", **see_rospy) as ours:
+        hearer.hear_until(lambda told: {"connected": True} in told)
+        for answer in answers[:3]:
+            talker.tell(**IMAGE, stamp=list(divmod(answer.frame.stamp, 10**9)), **pack(answer.frame.image()))
+        told = hearer.hear_until(lambda told: sum(each.get("topic") == "/tmapr/odometry" for each in told) == 3)
+        stamps = [each["message"]["header"]["stamp"] for each in told if each.get("topic") == "/tmapr/odometry"]
+        assert stamps == [answer.frame.stamp for answer in answers[:3]]
+        with ServerProxy(see_rospy["ROS_MASTER_URI"]) as master:
+            _, _, ours_at = master.lookupNode("/rosnode", "/tmapr")
+        # As `rosnode kill` does; who is killed may be gone before he has answered.
+        with ServerProxy(ours_at) as node, suppress(ConnectionError):
+            node.shutdown("/rosnode", "killed")
+        assert ours.finish() == 0
+    assert (tmp_path / "run" / "state.npz").exists()
 
 
 def refuse(environment):

@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tmapr.data.messages import IMAGES
 from tmapr.live.definitions import load_types
 from tmapr.live.messages import ODOMETRY, TOPICS
 
@@ -131,7 +132,9 @@ def start(monkeypatch):
             "rclpy.executors": {"ExternalShutdownException": type("ExternalShutdownException", (Exception,), {})},
             "rclpy.qos": {"QoSProfile": SimpleNamespace, "ReliabilityPolicy": SimpleNamespace(BEST_EFFORT="best")},
             "rosidl_runtime_py": {},
-            "rosidl_runtime_py.utilities": {"get_message": lambda kind: kind},
+            "rosidl_runtime_py.utilities": {
+                "get_message": {each: each for each in (*TOPICS.values(), *IMAGES)}.__getitem__
+            },
         }
         for name, contents in modules.items():
             module = ModuleType(name)
@@ -174,9 +177,15 @@ def test_images_become_poses(start, scene, answers, tmp_path):
                 time.sleep(0.01)
         raise KeyboardInterrupt
 
-    graph = start(
-        {"map": str(scene.map_folder), "run": str(tmp_path / "run"), "image": "/camera"}, {"/camera": [topic[1]]}, spin
-    )
+    # The package of a type that nobody can read need not be installed.
+    published = {"/camera": [topic[1]], "/odom": ["not_installed/msg/Wheels"]}
+    given_parameters = {
+        "map": str(scene.map_folder),
+        "run": str(tmp_path / "run"),
+        "image": "/camera",
+        "odometry": "/odom",
+    }
+    graph = start(given_parameters, published, spin)
     tracks = [TYPES.deserialize_cdr(raw, kind) for said, kind, raw in graph.said if said == ODOMETRY]
     stamps = [track.header.stamp.sec * 10**9 + track.header.stamp.nanosec for track in tracks]
     assert stamps == [answer.frame.stamp for answer in given]

@@ -13,8 +13,8 @@ from ros_processes import Heard, wait_until
 from tmapr.exceptions import InputError
 from tmapr.live.definitions import load_types, to_rosbags
 from tmapr.live.events import Arrival, Pose, Start
-from tmapr.live.messages import Message
-from tmapr.live.topics import Subscribed, TopicSource
+from tmapr.live.messages import Frames, Message
+from tmapr.live.topics import Subscribed, TopicSource, share
 from tmapr.live.topics.carrier import Carried, check_topic
 from tmapr.live.topics.inbox import IMAGES, READINGS, Inbox
 from tmapr.live.topics.listener import Listener
@@ -201,6 +201,9 @@ class Local:
     def subscribe(self, topic, take):
         self.takers[topic] = take
 
+    def when_sent_away(self, end):
+        self.send_away = end
+
     def decode(self, kind, raw):
         return decode(kind, raw)
 
@@ -295,6 +298,19 @@ def test_a_source_that_was_closed_before_it_began_gives_nothing():
     source = TopicSource(Local(), Subscribed("/image"))
     source.close()
     assert list(source) == []
+
+
+def test_a_node_that_is_sent_away_ends_the_drive():
+    carrier = Local()
+    heard = Heard(TopicSource(carrier, Subscribed("/image")))
+    wait_until(lambda: len(carrier.takers) == 2, "two subscriptions")
+    carrier.send_away()
+    heard.join()
+
+
+def test_no_transform_to_an_odometry_that_nobody_hears():
+    with pytest.raises(InputError, match=r"map→odom is told from the robot's odometry: name its topic \(--odometry\)"):
+        share(Local(), Subscribed("/image"), Frames(tf="odom"))
 
 
 def test_readings_push_no_image_out():

@@ -8,10 +8,12 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosidl_runtime_py.utilities import get_message
 
+from tmapr.data.messages import IMAGES, POSES, SPEEDS, YAW_RATES
 from tmapr.live.definitions import load_types, to_rosbags
 from tmapr.live.messages import Message
 from tmapr.live.topics.carrier import Carried
 
+_READ = {*IMAGES, *SPEEDS, *YAW_RATES, *POSES}
 _LOOKS = 0.5
 """Seconds between two looks for who publishes a topic."""
 _HEARD = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -42,10 +44,18 @@ class RclpyCarrier:
                     self._listen(topic, kind, take)
 
     def _listen(self, topic: str, kind: str, take: Callable[[Carried], None]) -> None:
+        """A type that nobody can read need not be installed: it is refused by its name."""
+
         def receive(raw: bytes) -> None:
             take(Carried(topic, kind, raw, time.time_ns(), time.monotonic_ns()))
 
-        self._node.create_subscription(get_message(kind), topic, receive, _HEARD, raw=True)
+        if kind in _READ:
+            self._node.create_subscription(get_message(kind), topic, receive, _HEARD, raw=True)
+        else:
+            receive(b"")
+
+    def when_sent_away(self, end: Callable[[], None]) -> None:
+        """Whoever spins the node knows, and stops the drive."""
 
     def decode(self, kind: str, raw: bytes) -> Any:
         """CDR with its four bytes before it."""
