@@ -1,8 +1,9 @@
 """A robot's camera and odometry on zenoh, as a process that shares no code with what is tested: CDR by `struct`.
 
-Reads one JSON object a line: `{"topic", "kind", "stamp": [sec, nanosec], "skip", ...}` with what the kind needs, and
-answers each with a line once it was sent. Before the first message of a topic it waits until somebody's token says
-that he listens to it; `skip` leaves out so many numbers, as messages that were lost on the way do.
+Given an endpoint and how it connects, it reads one JSON object a line, `{"topic", "kind", "stamp": [sec, nanosec],
+"skip", ...}` with what the kind needs, and answers each with a line once it was sent. Before the first message of a
+topic it waits until somebody's token says that he listens to it; `skip` leaves out so many numbers, as messages that
+were lost on the way do.
 """
 
 import base64
@@ -111,8 +112,9 @@ class Topic:
 
 def main():
     config = zenoh.Config()
-    config.insert_json5("mode", '"client"')
+    config.insert_json5("mode", json.dumps(sys.argv[2]))
     config.insert_json5("connect/endpoints", json.dumps([sys.argv[1]]))
+    config.insert_json5("listen/endpoints", json.dumps({"peer": ["tcp/localhost:0"]}))
     config.insert_json5("scouting/multicast/enabled", "false")
     topics = {}
     with zenoh.open(config) as session:

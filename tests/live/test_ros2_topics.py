@@ -34,19 +34,25 @@ def endpoint():
         yield f"tcp/127.0.0.1:{port}"
 
 
-def talk(endpoint):
-    return run(sys.executable, HERE / "ros_zenoh_talker.py", endpoint)
+@pytest.fixture
+def mode():
+    """How the others connect: nodes of ROS are peers of one another, and of the router."""
+    return "peer"
+
+
+def talk(endpoint, mode="peer"):
+    return run(sys.executable, HERE / "ros_zenoh_talker.py", endpoint, mode)
 
 
 @pytest.fixture
-def talker(endpoint):
-    with talk(endpoint) as talker:
+def talker(endpoint, mode):
+    with talk(endpoint, mode) as talker:
         yield talker
 
 
 @pytest.fixture
-def hearer(endpoint, tmp_path):
-    with run(sys.executable, HERE / "ros_zenoh_hearer.py", endpoint, write_definitions(tmp_path)) as hearer:
+def hearer(endpoint, mode, tmp_path):
+    with run(sys.executable, HERE / "ros_zenoh_hearer.py", endpoint, write_definitions(tmp_path), mode) as hearer:
         hearer.hear_until(lambda told: {"up": True} in told)
         yield hearer
 
@@ -89,7 +95,8 @@ def make_counts(seed, shape):
     return np.random.default_rng(seed).integers(0, 2**16, shape, dtype=np.uint16)
 
 
-def test_images_and_their_stamps_come_bit_for_bit(listen, talker):
+@pytest.mark.parametrize("mode", ["peer", "client"])
+def test_images_and_their_stamps_come_bit_for_bit(listen, talker, mode):
     heard = listen()
     shape = [512, 640]
     for seed in range(20):
@@ -215,7 +222,8 @@ def test_frames_come_again_after_the_router_was_away():
         heard.close()
 
 
-def test_answers_are_heard_with_the_stamps_of_their_frames(endpoint, hearer, scene, answers):
+@pytest.mark.parametrize("mode", ["peer", "client"])
+def test_answers_are_heard_with_the_stamps_of_their_frames(endpoint, hearer, scene, answers, mode):
     frames = Frames()
     sink = TopicSink(Ros2Node(endpoint=endpoint), frames)
     sink.begin(scene)
