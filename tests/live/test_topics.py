@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ros_processes import Heard, wait_until
 
@@ -235,6 +235,7 @@ KINDS = [IMAGE, ODOMETRY, IMU, TWIST, START, "no_such/msg/Type", ""]
 TOPICS = ["/image", "/odom", "/imu", "/initialpose"]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.builds(
@@ -258,6 +259,7 @@ GOOD = [image(SECOND), odometry(SECOND, 1.0, 2.0, 0.1), imu(SECOND, 0.1)]
 GOOD.append(carry("/initialpose", START, {"header": header(SECOND), "pose": pose(1.0, 2.0)}))
 
 
+@settings(deadline=None)
 @given(st.sampled_from(GOOD), st.data())
 def test_no_flipped_bytes_end_the_source(carried, data):
     raw = bytearray(carried.raw)
