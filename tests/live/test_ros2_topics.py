@@ -14,7 +14,7 @@ from ros_processes import HERE, Heard, find_port, run, run_router, wait_until
 import tmapr
 from tmapr.exceptions import InputError
 from tmapr.live.definitions import load_types
-from tmapr.live.events import Pose, Start
+from tmapr.live.events import Pose, Scene, Start
 from tmapr.live.messages import TOPICS, Frames, name_topic
 from tmapr.live.ros2 import Ros2Node
 from tmapr.live.speaker import Speaker
@@ -340,15 +340,15 @@ def test_only_who_listens_says_so(endpoint, hearer, talker, listen):
     assert tuple(find_tokens(told, "MS")[0][9:]) == image
 
 
-def test_a_map_without_degrees_announces_none(endpoint, hearer, scene):
-    from dataclasses import replace
-
-    from tmapr.geodesy import LOCAL_FRAME
-
-    localizer = scene.localizer.fork()
-    localizer._stages = replace(localizer._stages, frame=LOCAL_FRAME)
+def test_a_map_without_degrees_announces_none(endpoint, hearer, tmp_path):
+    stamps = 1_700_000_000 * 10**9 + np.arange(60) * 10**8
+    positions = np.stack([np.arange(60.0), np.zeros(60)], axis=1)
+    descriptors = np.random.default_rng(0).normal(size=(60, 16))
+    localizer = tmapr.make_map(
+        tmapr.Recording.from_arrays("noon", stamps, descriptors, truth=positions), tmp_path / "map"
+    )
     sink = TopicSink(Ros2Node(endpoint=endpoint), Frames(tf="none"))
-    sink.begin(replace(scene, localizer=localizer))
+    sink.begin(Scene(localizer, tmp_path / "map", tmp_path / "run", "noon"))
     sink.report(HEALTH)
     told = hearer.hear_until(lambda told: find(told, "/diagnostics") and len(find_tokens(told, "MP")) == 3)
     topics = {parts[9] for parts in find_tokens(told, "MP")}
