@@ -15,13 +15,16 @@ from tmapr.retrieval.memory import Memory
 _PATIENCE = 5.0
 """Seconds to wait for viewers at the end, and for a disk."""
 
+_ROWS = 512
+"""What is drawn before a piece is sent, in any case: of a recording that is read back hundreds come each second."""
+
 
 class ViewerRecording:
     """Owns the stream; `drawing` takes moments."""
 
     def __init__(self, way: Way, experiment: Experiment, memory: Memory, name: str, *, timed: bool) -> None:
         self._way = way
-        pieces = rr.ChunkBatcherConfig(flush_tick=timedelta(seconds=way.pace))
+        pieces = rr.ChunkBatcherConfig(flush_tick=timedelta(seconds=way.pace), flush_num_rows=_ROWS)
         self._stream = rr.RecordingStream(APPLICATION, batcher_config=pieces)
         # When something was drawn is of no interest, and would make every recording another one.
         self._stream.set_log_time_enabled(False)

@@ -1,0 +1,89 @@
+"""A finished run in the viewer: by the verb, and by the option of `tmapr run`."""
+
+import numpy as np
+import pytest
+
+from commandline import command
+from filmed import filmed_run, seen_in
+from tmapr.live.viewer.finished import tell_run
+from tmapr.reports.reported import ReportedRun
+
+pytest.importorskip("rerun", reason="the viewer's tests read recordings with rerun-sdk")
+
+from test_viewer_recordings import Recorded
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return filmed_run(tmp_path_factory.mktemp("filmed")).path
+
+
+@pytest.fixture(scope="module")
+def recorded(run, tmp_path_factory):
+    file = tmp_path_factory.mktemp("viewed") / "night.rrd"
+    assert command("view", run, file, "--quiet") == 0
+    assert list(file.parent.iterdir()) == [file]
+    return Recorded(file)
+
+
+def test_a_recording_says_what_the_table_says(run, recorded):
+    table = ReportedRun.load(run).find().table
+    frames = range(len(table.stamps))
+    for path in ("/camera/image", "/map/here", "/curves/trust", "/state"):
+        assert sorted(recorded.rows[path]) == list(frames)
+    assert [recorded.stamps[row] for row in frames] == table.stamps.tolist()
+    here = [recorded.at("/map/here", row, "Transform3D:translation")[0][:2] for row in frames]
+    np.testing.assert_allclose(recorded.middle + np.array(here), table.positions, atol=1e-4)
+    said = np.array([recorded.at("/curves/trust", row, "Scalars:scalars") for row in frames])
+    known = np.column_stack([table.similarities.values, table.p_place.values, table.p_off_map.values])
+    np.testing.assert_array_equal(said, known)
+    assert "/curves/latency" not in recorded.rows
+
+
+def test_pictures_are_those_of_the_frame_and_of_its_match(run, recorded):
+    reported = ReportedRun.load(run)
+    sequence = reported.find()
+    for row, moment in enumerate(tell_run(reported, sequence)):
+        assert seen_in(moment.picture) == ("night", row)
+        if moment.match is None:
+            continue
+        (words,) = recorded.at("/match/words", row, "Points2D:labels")
+        assert words.startswith(f"frame {sequence.table.references.values[row]} of noon")
+
+
+def test_a_drive_that_leaves_the_map_is_seen_to(run, recorded):
+    """The truth is drawn where it is known, on the map or off it."""
+    reported = ReportedRun.load(run)
+    truth = reported.find().truth
+    last = len(truth.known) - 1
+    past = [
+        point
+        for _, row in sorted(recorded.rows.get("/map/truth/past", {}).items())
+        for point in row["Points2D:positions"]
+    ]
+    drawn = np.array(past + recorded.at("/map/truth/recent", last, "Points2D:positions"))
+    np.testing.assert_allclose(recorded.middle + drawn, truth.values[truth.known], atol=1e-4)
+
+
+def test_a_file_that_was_there_is_replaced_when_the_new_one_is_whole(run, tmp_path):
+    file = tmp_path / "night.rrd"
+    file.write_text("older")
+    assert command("view", run, file, "--sequence", "nobody", "--quiet") == 2
+    assert file.read_text() == "older"
+    assert command("view", run, file, "--quiet") == 0
+    assert Recorded(file).rows
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_running_shows_the_run_that_was_made(run, tmp_path, capsys):
+    file = tmp_path / "shown.rrd"
+    assert command("run", run, "--view", file) == 0
+    assert f"watch: rerun {file}" in capsys.readouterr().err
+    assert len(Recorded(file).rows["/state"]) == len(ReportedRun.load(run).find().table.stamps)
+
+
+def test_a_way_that_leads_nowhere_is_refused_before_anything_is_run(run, tmp_path, capsys):
+    before = sorted(path.stat().st_mtime_ns for path in run.rglob("*"))
+    assert command("run", run, "--view", tmp_path / "shown.mp4") == 2
+    assert "must be one of spawn|serve|serve:PORT|FILE.rrd" in capsys.readouterr().err
+    assert sorted(path.stat().st_mtime_ns for path in run.rglob("*")) == before
