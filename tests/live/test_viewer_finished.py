@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+import tmapr
 from commandline import command
-from filmed import filmed_run, seen_in
 from tmapr.live.viewer.finished import tell_run
+from tmapr.perception.image import Image
 from tmapr.reports.reported import ReportedRun
 
 pytest.importorskip("rerun", reason="the viewer's tests read recordings with rerun-sdk")
@@ -14,8 +15,10 @@ from test_viewer_recordings import Recorded
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return filmed_run(tmp_path_factory.mktemp("filmed")).path
+def run(scene, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ran") / "run"
+    tmapr.run(scene.map_folder, tmapr.locate_sample() / "night", folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -42,27 +45,22 @@ def test_a_recording_says_what_the_table_says(run, recorded):
 
 def test_pictures_are_those_of_the_frame_and_of_its_match(run, recorded):
     reported = ReportedRun.load(run)
-    sequence = reported.find()
-    for row, moment in enumerate(tell_run(reported, sequence)):
-        assert seen_in(moment.picture) == ("night", row)
+    sequence, night = reported.find(), tmapr.open_sequence(tmapr.locate_sample() / "night")
+    for row, (moment, frame) in enumerate(zip(tell_run(reported, sequence), night, strict=True)):
+        counts = frame.image()
+        np.testing.assert_array_equal(moment.picture, Image().prepare(counts, counts.shape, "area"))
         if moment.match is None:
             continue
         (words,) = recorded.at("/match/words", row, "Points2D:labels")
         assert words.startswith(f"frame {sequence.table.references.values[row]} of noon")
 
 
-def test_a_drive_that_leaves_the_map_is_seen_to(run, recorded):
-    """The truth is drawn where it is known, on the map or off it."""
-    reported = ReportedRun.load(run)
-    truth = reported.find().truth
-    last = len(truth.known) - 1
-    past = [
-        point
-        for _, row in sorted(recorded.rows.get("/map/truth/past", {}).items())
-        for point in row["Points2D:positions"]
-    ]
-    drawn = np.array(past + recorded.at("/map/truth/recent", last, "Points2D:positions"))
-    np.testing.assert_allclose(recorded.middle + drawn, truth.values[truth.known], atol=1e-4)
+def test_the_true_way_is_drawn_where_it_is_known(run, recorded):
+    truth = ReportedRun.load(run).find().truth
+    pieces = [row["Points2D:positions"] for _, row in sorted(recorded.rows["/map/truth/past"].items())]
+    recent = recorded.at("/map/truth/recent", len(truth.known) - 1, "Points2D:positions")
+    drawn = recorded.middle + np.concatenate([*pieces, recent])
+    np.testing.assert_allclose(drawn, truth.values[truth.known], atol=1e-4)
 
 
 def test_a_file_that_was_there_is_replaced_when_the_new_one_is_whole(run, tmp_path):

@@ -1,5 +1,6 @@
 """Draws moments into a recording: the same for a drive that goes on and for one that is read back."""
 
+from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
@@ -13,6 +14,7 @@ from tmapr.live.viewer.picture_panel import PicturePanel
 from tmapr.live.viewer.pictures import ReferencePictures
 from tmapr.live.viewer.route_bars import RouteBars
 from tmapr.live.viewer.trail import to_rgb
+from tmapr.reports.film.canvas import Points
 from tmapr.reports.film.colours import ALIKE, AWAY, BELIEF, QUIET, STATUSES
 from tmapr.reports.film.panels import WORDS
 from tmapr.retrieval.memory import Memory
@@ -33,16 +35,23 @@ _LEVELS = {Status.LOCALIZED: "INFO", Status.APR_ONLY: "WARN", Status.PREDICTING:
 _RESEMBLES_NOTHING = "nothing in the map resembles this"
 
 
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """What is known of a drive before it is drawn: the map has room for positions that are known to come."""
+
+    name: str
+    timed: bool
+    known: Points = field(default_factory=lambda: np.zeros((0, 2)))
+
+
 class Drawing:
     """Owns what was drawn last: what does not change is not sent again."""
 
-    def __init__(
-        self, stream: rr.RecordingStream, memory: Memory, pictures: ReferencePictures, name: str, *, timed: bool
-    ) -> None:
+    def __init__(self, stream: rr.RecordingStream, memory: Memory, pictures: ReferencePictures, drive: Drive) -> None:
         self._stream, self._memory, self._pictures = stream, memory, pictures
-        stream.send_recording_name(name)
-        self._map = MapDrawing(stream, memory)
-        stream.send_blueprint(at.lay_out(self._map.low, self._map.high, timed=timed))
+        stream.send_recording_name(drive.name)
+        self._map = MapDrawing(stream, memory, drive.known)
+        stream.send_blueprint(at.lay_out(self._map.low, self._map.high, timed=drive.timed))
         self._route = RouteBars(stream, memory)
         self._camera = PicturePanel(stream, at.CAMERA, at.CAMERA_WORDS)
         self._match = PicturePanel(stream, at.MATCH, at.MATCH_WORDS)

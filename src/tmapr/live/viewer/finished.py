@@ -25,10 +25,12 @@ def show_run(
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Show a sequence that a run localized; a file is replaced when it is whole, a viewer is stayed for."""
+    from tmapr.live.viewer.drawing import Drive
     from tmapr.live.viewer.recording import ViewerRecording
 
     with _replacing(way) as target:
-        recording = ViewerRecording(target, run.experiment, run.memory, sequence.name, timed=False)
+        drive = Drive(sequence.name, timed=False, known=sequence.truth.values[sequence.truth.known])
+        recording = ViewerRecording(target, run.experiment, run.memory, drive)
         try:
             for _, moment in zip(watch(range(len(sequence.table.stamps))), tell_run(run, sequence), strict=False):
                 recording.drawing.draw(moment)

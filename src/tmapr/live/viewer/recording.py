@@ -7,7 +7,7 @@ import rerun as rr
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
 from tmapr.live.viewer.blueprint import APPLICATION
-from tmapr.live.viewer.drawing import Drawing
+from tmapr.live.viewer.drawing import Drawing, Drive
 from tmapr.live.viewer.pictures import ReferencePictures
 from tmapr.live.viewer.ways import Way
 from tmapr.retrieval.memory import Memory
@@ -22,7 +22,7 @@ _ROWS = 512
 class ViewerRecording:
     """Owns the stream; `drawing` takes moments."""
 
-    def __init__(self, way: Way, experiment: Experiment, memory: Memory, name: str, *, timed: bool) -> None:
+    def __init__(self, way: Way, experiment: Experiment, memory: Memory, drive: Drive) -> None:
         self._way = way
         pieces = rr.ChunkBatcherConfig(flush_tick=timedelta(seconds=way.pace), flush_num_rows=_ROWS)
         self._stream = rr.RecordingStream(APPLICATION, batcher_config=pieces)
@@ -31,7 +31,7 @@ class ViewerRecording:
         self._stream.set_log_tick_enabled(False)
         way.open(self._stream)
         self._pictures = ReferencePictures(experiment, memory)
-        self.drawing = Drawing(self._stream, memory, self._pictures, name, timed=timed)
+        self.drawing = Drawing(self._stream, memory, self._pictures, drive)
 
     def flush(self) -> None:
         """Wait until all has arrived, but not forever; what is to be complete and is not is refused."""
