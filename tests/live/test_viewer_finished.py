@@ -1,17 +1,20 @@
 """A finished run in the viewer: by the verb, and by the option of `tmapr run`."""
 
+import signal
+import socket
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
+from viewed import Recorded
 
 import tmapr
 from commandline import command
 from tmapr.live.viewer.finished import tell_run
 from tmapr.perception.image import Image
 from tmapr.reports.reported import ReportedRun
-
-pytest.importorskip("rerun", reason="the viewer's tests read recordings with rerun-sdk")
-
-from test_viewer_recordings import Recorded
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +88,21 @@ def test_a_way_that_leads_nowhere_is_refused_before_anything_is_run(run, tmp_pat
     assert command("run", run, "--view", tmp_path / "shown.mp4") == 2
     assert "must be one of spawn|serve|serve:PORT|FILE.rrd" in capsys.readouterr().err
     assert sorted(path.stat().st_mtime_ns for path in run.rglob("*")) == before
+
+
+def test_a_run_is_served_until_somebody_interrupts(run, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    told = tmp_path / "told.txt"
+    with told.open("w") as stream:
+        serving = subprocess.Popen([sys.executable, "-m", "tmapr", "view", run, f"serve:{port}"], stderr=stream)
+    until = time.monotonic() + 100
+    while time.monotonic() < until and "ssh -L" not in told.read_text():
+        time.sleep(0.1)
+    socket.create_connection(("127.0.0.1", port)).close()
+    serving.send_signal(signal.SIGINT)
+    assert serving.wait(100) == 0
+    assert told.read_text().splitlines() == [
+        f"watch: rerun --connect rerun+http://127.0.0.1:{port}/proxy",
+        f"on another machine, before that: ssh -L {port}:localhost:{port} ROBOT",
+    ]

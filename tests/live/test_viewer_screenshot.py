@@ -13,8 +13,6 @@ from tmapr.live.viewer.sink import open_view
 from tmapr.reports.film.colours import BELIEF, ROAD, STATUSES
 from tmapr.types import Status
 
-pytest.importorskip("rerun", reason="the viewer is rerun-sdk")
-
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(not shutil.which("xvfb-run"), reason="needs xvfb-run: apt-get install xvfb"),

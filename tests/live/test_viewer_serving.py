@@ -13,11 +13,10 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from rerun.chunk import RrdReader
 
 from tmapr.exceptions import InputError
 from tmapr.live.viewer.sink import open_view
-
-pytest.importorskip("rerun", reason="the viewer's tests serve recordings with rerun-sdk")
 
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 """With which a client of gRPC begins, and an empty frame of settings."""
@@ -171,8 +170,6 @@ def _list_frames(chunk, path):
 
 def _read(path):
     """A recording that is still being written, or was cut off: it has no list of its contents."""
-    from rerun.chunk import RrdReader
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return RrdReader(path)

@@ -71,17 +71,14 @@ class Drawing:
         self._map.draw(moment)
         self._route.draw(moment.route)
         self._judge(moment)
+        self._warn()
         self._plot(moment)
         text = describe(moment, self._memory, self._health)
         self._log(at.STATE, rr.TextDocument(text, media_type="text/markdown"))
 
     def report(self, health: Health) -> None:
-        """How the drive is doing: beside the next answer, and in the log when another part is late."""
+        """How the drive is doing; it is drawn with the next answer, whose time it has."""
         self._health = health
-        if health.late != self._late:
-            words = f"late: {', '.join(health.late)}" if health.late else "nothing is late any more"
-            self._log(at.VERDICTS, rr.TextLog(words, level="WARN" if health.late else "INFO"))
-        self._late = health.late
 
     def _describe(self) -> None:
         """Names and colours of curves and states, once."""
@@ -132,6 +129,14 @@ class Drawing:
         self._log(at.REASON, rr.StateChange(state=moment.reason.value))
         words = f"frame {moment.number}: {moment.status}, {moment.reason}"
         self._log(at.VERDICTS, rr.TextLog(words, level=_LEVELS[moment.status], color=to_rgb(STATUSES[moment.status])))
+
+    def _warn(self) -> None:
+        """In the log, when other parts are late than before."""
+        late = self._health.late if self._health else ()
+        if late != self._late:
+            words = f"late: {', '.join(late)}" if late else "nothing is late any more"
+            self._log(at.VERDICTS, rr.TextLog(words, level="WARN" if late else "INFO"))
+        self._late = late
 
     def _plot(self, moment: Moment) -> None:
         """A curve has a gap where nobody knows its value."""
