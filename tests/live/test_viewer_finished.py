@@ -12,9 +12,10 @@ from viewed import Recorded
 
 import tmapr
 from commandline import command
+from tmapr.artifacts.run import RunFolder
 from tmapr.live.viewer.finished import tell_run
 from tmapr.perception.image import Image
-from tmapr.reports.reported import ReportedRun
+from tmapr.running.finished import FinishedRun
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +33,13 @@ def recorded(run, tmp_path_factory):
     return Recorded(file)
 
 
+def load(run):
+    """What it says of the night."""
+    return FinishedRun.load(RunFolder(run)).sequence("night")
+
+
 def test_a_recording_says_what_the_table_says(run, recorded):
-    table = ReportedRun.load(run).find().table
+    table = load(run).table
     frames = range(len(table.stamps))
     for path in ("/camera/image", "/map/here", "/curves/trust", "/state"):
         assert sorted(recorded.rows[path]) == list(frames)
@@ -47,23 +53,23 @@ def test_a_recording_says_what_the_table_says(run, recorded):
 
 
 def test_pictures_are_those_of_the_frame_and_of_its_match(run, recorded):
-    reported = ReportedRun.load(run)
-    sequence, night = reported.find(), tmapr.open_sequence(tmapr.locate_sample() / "night")
-    for row, (moment, frame) in enumerate(zip(tell_run(reported, sequence), night, strict=True)):
+    table, night = load(run).table, tmapr.open_sequence(tmapr.locate_sample() / "night")
+    moments = tell_run(FinishedRun.load(RunFolder(run)), "night")
+    for row, (moment, frame) in enumerate(zip(moments, night, strict=True)):
         counts = frame.image()
         np.testing.assert_array_equal(moment.picture, Image().prepare(counts, counts.shape, "area"))
         if moment.match is None:
             continue
         (words,) = recorded.at("/match/words", row, "Points2D:labels")
-        assert words.startswith(f"frame {sequence.table.references.values[row]} of noon")
+        assert words.startswith(f"frame {table.references.values[row]} of noon")
 
 
 def test_the_true_way_is_drawn_where_it_is_known(run, recorded):
-    truth = ReportedRun.load(run).find().truth
+    recording = load(run).recording
     pieces = [row["Points2D:positions"] for _, row in sorted(recorded.rows["/map/truth/past"].items())]
-    recent = recorded.at("/map/truth/recent", len(truth.known) - 1, "Points2D:positions")
+    recent = recorded.at("/map/truth/recent", len(recording) - 1, "Points2D:positions")
     drawn = recorded.middle + np.concatenate([*pieces, recent])
-    np.testing.assert_allclose(drawn, truth.values[truth.known], atol=1e-4)
+    np.testing.assert_allclose(drawn, recording.truth[recording.known], atol=1e-4)
 
 
 def test_a_file_that_was_there_is_replaced_when_the_new_one_is_whole(run, tmp_path):
@@ -80,7 +86,7 @@ def test_running_shows_the_run_that_was_made(run, tmp_path, capsys):
     file = tmp_path / "shown.rrd"
     assert command("run", run, "--view", file) == 0
     assert f"watch: rerun {file}" in capsys.readouterr().err
-    assert len(Recorded(file).rows["/state"]) == len(ReportedRun.load(run).find().table.stamps)
+    assert len(Recorded(file).rows["/state"]) == len(load(run).table.stamps)
 
 
 def test_a_way_that_leads_nowhere_is_refused_before_anything_is_run(run, tmp_path, capsys):

@@ -42,15 +42,15 @@ def show_in_viewer(run: Path, way: "Way", sequence: str | None = None, *, quiet:
     """Show one of the sequences that a run localized."""
     from tmapr.artifacts.run import RunFolder
     from tmapr.live.viewer.finished import show_run
-    from tmapr.reports.reported import ReportedRun
-    from tmapr.running.finished import require_run
+    from tmapr.reports.reported import find_name
+    from tmapr.running.finished import FinishedRun
 
-    require_run(RunFolder(run))
-    loaded, tell = ReportedRun.load(run), make_teller(quiet)
-    shown = loaded.find(sequence)
-    for line in loaded.remarks:
-        tell(line)
-    others = [each.name for each in loaded.sequences if each.name != shown.name]
+    finished, tell = FinishedRun.load(RunFolder(run)), make_teller(quiet)
+    names = finished.experiment.data.scored
+    shown = find_name(sequence, next(iter(finished.experiment.data.test), names[0]), names)
+    others = [each for each in names if each != shown]
     if others and sequence is None:
-        tell(f"shown is {shown.name}; `tmapr view {run} --sequence NAME` shows {', '.join(others)}")
-    show_run(loaded, shown, way, make_watch("drawing", quiet), tell)
+        tell(f"shown is {shown}; `tmapr view {run} --sequence NAME` shows {', '.join(others)}")
+    show_run(finished, shown, way, make_watch("drawing", quiet), tell)
+    for line in finished.remarks:
+        tell(line)
