@@ -96,6 +96,11 @@ def test_a_way_that_leads_nowhere_is_refused_before_anything_is_run(run, tmp_pat
     assert sorted(path.stat().st_mtime_ns for path in run.rglob("*")) == before
 
 
+def test_a_run_folder_that_is_not_there_says_which_command_makes_it(tmp_path, capsys):
+    assert command("view", tmp_path / "nowhere") == 2
+    assert "no such run folder; make one with `tmapr run EXPERIMENT`" in capsys.readouterr().err
+
+
 def test_a_run_is_served_until_somebody_interrupts(run, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -10,23 +10,23 @@ from tmapr.cli.options import Quiet, make_teller, make_watch
 if TYPE_CHECKING:
     from tmapr.live.viewer.ways import Way
 
-_WAYS = "spawn|serve|serve:PORT|FILE.rrd"
-View = Annotated[
-    str | None, typer.Option("--view", metavar=_WAYS, help="show it in the Rerun viewer: here, served, or as a file")
-]
+_WAYS = "spawn (one here), serve or serve:PORT (for one elsewhere), or FILE.rrd"
+View = Annotated[str | None, typer.Option("--view", metavar="WHERE", help=f"show it in the Rerun viewer: {_WAYS}")]
 
 
 def view(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="a finished run folder")],
-    where: Annotated[
-        str, typer.Argument(metavar=f"[{_WAYS}]", help="a viewer here, a server for one elsewhere, or a file")
-    ] = "spawn",
+    where: Annotated[str, typer.Argument(metavar="WHERE", help=_WAYS)] = "spawn",
     sequence: Annotated[
         str | None, typer.Option(metavar="NAME", help="which sequence it localized (default: the first test)")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Look at a run in the Rerun viewer: camera, match, map with track and belief, verdicts and curves over time."""
+    from tmapr.artifacts.run import RunFolder
+    from tmapr.running.finished import require_run
+
+    require_run(RunFolder(run))
     show_in_viewer(run, choose_way(where), sequence, quiet=quiet)
 
 
