@@ -10,13 +10,13 @@ from tmapr.cli.options import Quiet, make_teller, make_watch
 if TYPE_CHECKING:
     from tmapr.live.viewer.ways import Way
 
-_WAYS = "spawn (one here), serve or serve:PORT (for one elsewhere), or FILE.rrd"
-View = Annotated[str | None, typer.Option("--view", metavar="WHERE", help=f"show it in the Rerun viewer: {_WAYS}")]
+_WHERE = "spawn (one here), serve or serve:PORT (for one elsewhere), or FILE.rrd"
+View = Annotated[str | None, typer.Option("--view", metavar="WHERE", help=f"show it in the Rerun viewer: {_WHERE}")]
 
 
 def view(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="a finished run folder")],
-    where: Annotated[str, typer.Argument(metavar="WHERE", help=_WAYS)] = "spawn",
+    where: Annotated[str, typer.Argument(metavar="spawn|serve|serve:PORT|FILE.rrd", help=_WHERE)] = "spawn",
     sequence: Annotated[
         str | None, typer.Option(metavar="NAME", help="which sequence it localized (default: the first test)")
     ] = None,
