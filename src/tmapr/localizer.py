@@ -4,32 +4,24 @@
 """
 
 from dataclasses import replace
-from math import nan
 from pathlib import Path
-from threading import Lock, RLock
+from threading import RLock
 from typing import overload
 
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.artifacts.arrays import Arrays, Header, put, save_arrays, take
+from tmapr.artifacts.arrays import Arrays, put, save_arrays, take
 from tmapr.exceptions import InputError
-from tmapr.inputs import (
-    check_estimate,
-    read_folder,
-    read_frame,
-    read_metres,
-    read_percept,
-    read_position,
-    read_stamp,
-)
+from tmapr.inputs import check_estimate, read_folder, read_frame, read_metres, read_percept, read_position, read_stamp
 from tmapr.labels import Label, Teacher
 from tmapr.learning import Student
 from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
+from tmapr.recognising import get_view, recognise
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
-from tmapr.stages import STATE_KIND, STATE_VERSION, Perceive, Stages
+from tmapr.stages import Perceive, Stages
 from tmapr.track import make_tracker
 from tmapr.tracking.evidence import weigh
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
@@ -51,7 +43,7 @@ class Localizer:
         self._teacher = teacher
         self._perceive: Perceive | None = None
         self._changing = RLock()
-        self._perceiving = Lock()
+        self._perceiving = RLock()
         """Taken first: frames are tracked in the order in which they were perceived."""
         self.tracker = make_tracker(stages.tracking, stages.fusion, memory)
         self._student = self._make_student()
@@ -73,9 +65,19 @@ class Localizer:
         )
 
     @property
+    def stages(self) -> Stages:
+        """The settings of its stages, and the names that tie what it saves to its map."""
+        return self._stages
+
+    @property
     def frame(self) -> CoordinateFrame:
         """What the map's positions are relative to: those of labels have to be, too."""
         return self._stages.frame
+
+    @property
+    def rollbacks(self) -> int:
+        """How often what it taught itself was given up."""
+        return self._student.guard.rollbacks if self._student else 0
 
     def new_drive(self) -> "Localizer":
         """Begin another drive: what was learned stays, where the camera is has to be found anew. Gives itself."""
@@ -90,8 +92,7 @@ class Localizer:
         with self._changing:
             other = Localizer(self._stages, self.memory, self.classifier, self._teacher)
             other._changing = self._changing
-            learned = self.tracker.learned()
-            if learned:
+            if learned := self.tracker.learned():
                 other.tracker.restore_learned(learned)
             other._student = self._student.begin_drive() if self._student else None
         return other
@@ -105,13 +106,17 @@ class Localizer:
 
         An array may be filled anew afterwards. `motion` is what odometry or a gyroscope says of the array's moment.
         """
+        with self._perceiving:
+            return self.observe(self.perceive(read_frame(image, stamp, motion)))
+
+    def perceive(self, frame: Frame) -> Percept:
+        """The first part of a `step`, for who has a thread for each: it waits for nothing that is learned."""
         if self._stages.begin_stream is None:
             raise InputError("this map was made from a program's own percepts; give them to `observe`")
-        frame = read_frame(image, stamp, motion)
         with self._perceiving:
             if self._perceive is None:
                 self._perceive = self._stages.begin_stream()
-            return self.observe(self._perceive(frame))
+            return self._perceive(frame)
 
     def observe(self, percept: Percept) -> Estimate:
         """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
@@ -128,7 +133,7 @@ class Localizer:
             return self.tracker.pass_over(percept)
         recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
         estimate = self.tracker.advance(percept, recognition)
-        self._remember(_get_view(recognition, percept))
+        self._remember(get_view(recognition, percept))
         self._drive.follow(estimate)
         return estimate
 
@@ -162,21 +167,7 @@ class Localizer:
     def _recognise(
         self, percept: Percept, shared: Shared | None, classifier: Classifier, count: int | None = None
     ) -> Recognition:
-        """Without what the views of its drive share."""
-        retrieval, compare = self._stages.retrieval, self._stages.tracking.compares
-        shared = shared if retrieval.centred and compare else None
-        view = shared.exchange(percept.descriptor, self.memory.mean) if shared else percept.descriptor
-        scores = classifier.predict(view) if retrieval.mode == "places" else None
-        around = classifier.neighbourhood
-        found = retrieval.search(
-            self.memory, percept.descriptor, scores, around, count, compare, shared, percept.keypoints
-        )
-        familiar = None
-        if shared and found.comparison:
-            closest = self.memory.find_closest(found.comparison.similarity, percept.descriptor)
-            matched = nan if found.comparison.local is None else np.nanmax(found.comparison.local)
-            familiar = np.array([closest, shared.measure(percept.descriptor), matched])
-        return replace(found, view=view, familiar=familiar)
+        return recognise(self._stages, self.memory, classifier, percept, shared, count)
 
     def learn(self, seen: Percept | Estimate, position: Float[np.ndarray, "2"], scored: bool = True) -> Lesson:
         """Adapt A_t to a frame whose position is known, now or long after it was seen.
@@ -198,7 +189,7 @@ class Localizer:
             new_view = scored and self.tracker.score_label(percept, recognition, label)
             if observed is None:
                 self._lessons.note(percept.descriptor, percept.stamp, float(new_view))
-            view = _get_view(recognition, percept)
+            view = get_view(recognition, percept)
             lesson = self.classifier.learn(view, label)
             if self._student:
                 self._student.guard.adopt(lesson, view)
@@ -220,6 +211,22 @@ class Localizer:
                 return self._student.learn_due(self.classifier, self._weigh)
             return self._learn_labels(self._teacher.due(estimate, known))
 
+    def relearn(self, lesson: Lesson, labelled: bool) -> None:
+        """Learn once more what `teach` learned in this very state, or `learn`, if it was `labelled`: bit for bit."""
+        with self._changing:
+            if self._student and not labelled:  # the guard has to know it, whether it goes on learning or not
+                self._student.relearn(lesson, self.classifier)
+                return
+            self.classifier.relearn(lesson)
+            if self._student:
+                self._student.guard.adopt(lesson, lesson.descriptor)
+
+    def roll_back(self) -> None:
+        """Take back all that it taught itself: what answered before the first such lesson is all that is known."""
+        with self._changing:
+            if self._student:
+                self._student.roll_back(self.classifier)
+
     def end_drive(self) -> list[Lesson]:
         """Learn the true labels of this drive that are still to come; with the next drive nobody waits for them."""
         with self._changing:
@@ -230,23 +237,19 @@ class Localizer:
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
-        start = (
-            read_stamp(stamp, "start"),
-            read_position(position, "start: the position"),
-            read_metres(deviation, "start: the deviation", _SHARPEST),
-        )
+        start = read_stamp(stamp, "start"), read_position(position, "start: the position")
+        metres = read_metres(deviation, "start: the deviation", _SHARPEST)
         with self._changing:
-            self.tracker.start_at(*start)
+            self.tracker.start_at(*start, metres)
             if self._student:
                 self._student.begin_anew()
 
     def expect_head(self, error: float | None) -> None:
         """Trust the pose head from the start as far as its validation says, by its error in metres."""
-        if error is None:
-            return
-        metres = read_metres(error, "the pose head's error", 0.0)
-        with self._changing:
-            self.tracker.expect_head(metres)
+        if error is not None:
+            metres = read_metres(error, "the pose head's error", 0.0)
+            with self._changing:
+                self.tracker.expect_head(metres)
 
     def save(self, directory: str | Path) -> None:
         """Write the state beside its map, or both and the settings to a folder without; a kill leaves old or new."""
@@ -261,20 +264,23 @@ class Localizer:
             raise InputError(f"{directory}: holds no map.npz; a state is only of use beside its map")
 
     def _save_state(self, folder: Path) -> None:
-        notes = {"map": self._stages.map_digest, "method": self._stages.tracking.method}
-        header = Header(STATE_KIND, STATE_VERSION, self._stages.settings_digest, notes)
-        save_arrays(folder / "state.npz", header, self.arrays())
+        save_arrays(folder / "state.npz", self._stages.head_state(), self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes, as it is now: A_t, labels still due, the track, the past that is learned from."""
         with self._changing:
-            learned, due = self.classifier.arrays(), self._teacher.arrays()
-            track = {name: np.array(array) for name, array in self.tracker.arrays().items()}
             taught = self._student.arrays() if self._student and self._student.used else {}
-            own = {name: np.array(array) for name, array in taught.items()}
-            conditions = put("drive.", self._drive.arrays()) | put("lessons.", self._lessons.arrays())
-        learned = put("classifier.", learned) | put("own.", own)
-        return learned | put("labels.", due) | put("track.", track) | conditions
+            return put("classifier.", self.classifier.arrays()) | put("own.", taught) | self.moment()
+
+    def moment(self) -> dict[str, np.ndarray]:
+        """The same without A_t and what the guard holds of it: what is small, and changes with every frame."""
+        with self._changing:
+            changing = put("labels.", self._teacher.arrays()) | put("track.", self.tracker.arrays())
+            changing |= put("drive.", self._drive.arrays()) | put("lessons.", self._lessons.arrays())
+            if self._student and self._student.used:
+                changing |= put("own.", self._student.moment())
+            # Copies: the caller may write them to disk while the next frame is localized.
+            return {name: np.array(array) for name, array in changing.items()}
 
     def restore(self, arrays: Arrays, method: str) -> None:
         """Continue from where `arrays` were taken; the classifier is given at construction.
@@ -292,8 +298,3 @@ class Localizer:
                 self._drive.restore(take(arrays, "drive."))
             elif self._student:
                 self._student.begin_anew()
-
-
-def _get_view(recognition: Recognition, percept: Percept) -> Float[np.ndarray, " dim"]:
-    """What is learned of a frame; a recognition that a program made itself may not say."""
-    return percept.descriptor if recognition.view is None else recognition.view

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tmapr.artifacts.arrays import Header
 from tmapr.fusion.capf import Fusion
 from tmapr.geodesy import LOCAL_FRAME
 from tmapr.retrieval.search import Retrieval
 from tmapr.tracking import Tracking
 from tmapr.types import CoordinateFrame, Frame, Percept
 
-STATE_KIND, STATE_VERSION = "state", 5
+STATE_KIND, STATE_VERSION = "state", 6
 Perceive = Callable[[Frame], Percept]
 BeginStream = Callable[[], Perceive]
 """Gives a perceiver for one stream of frames: it compares each with the one before."""
@@ -33,3 +34,8 @@ class Stages:
     """None where a program has percepts of its own."""
     found: Found | None = None
     """None where there is no folder that the map came from."""
+
+    def head_state(self) -> Header:
+        """What a file with a state says of itself."""
+        notes = {"map": self.map_digest, "method": self.tracking.method}
+        return Header(STATE_KIND, STATE_VERSION, self.settings_digest, notes)

@@ -21,6 +21,7 @@ from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.trajectory import load_estimates
 from tmapr.exceptions import InputError
 from tmapr.perception.image import Image
+from tmapr.stages import STATE_VERSION
 from tmapr.types import Reason
 
 ROOT = Path(__file__).parents[2]
@@ -130,7 +131,7 @@ def test_stopping_and_continuing_equals_never_stopping(home, finished, installed
     wanted = [whole.step(frame) for frame in frames]
     found = [stopped.step(frame) for frame in frames[:11]]
     stopped.save(tmp_path / "run")
-    _, kept = load_arrays(tmp_path / "run/state.npz", "state", 5)
+    _, kept = load_arrays(tmp_path / "run/state.npz", "state", STATE_VERSION)
     assert kept["track.method.seen"].shape == (5, 2)
     continued = tmapr.load(tmp_path / "run", "cpu")
     found += [continued.step(frame) for frame in frames[11:]]

@@ -71,7 +71,7 @@ def test_what_is_learned_is_where_the_camera_was(environment, dusk):
     for row in range(len(dusk)):
         estimate = localizer.observe(dusk.percepts[row])
         seen += [dusk.truth[row]] if estimate.route and estimate.route.new_view else []
-        for lesson in localizer.teach(estimate)[:1]:
+        for lesson in (each for each in localizer.teach(estimate) if not each.imagined):
             middle = grid.origin + (np.array(lesson.cell) + 0.5) * grid.cell
             # The oldest view that waits, or one of the few that waited to be examined.
             past = np.array(seen[max(0, len(seen) - LAG - 12) : len(seen) - LAG])

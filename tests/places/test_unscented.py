@@ -50,24 +50,24 @@ def test_the_points_have_the_variance_they_stand_for():
 
 def test_the_center_is_the_descriptor_itself(rng):
     variation, descriptor = learned(*samples(rng, 50)), unit(rng.normal(size=DIM))
-    np.testing.assert_allclose(U.points(descriptor, variation)[0], descriptor, rtol=1e-15)
+    np.testing.assert_allclose(U.points(descriptor, variation.step)[0], descriptor, rtol=1e-15)
 
 
 def test_off_the_sphere_the_points_are_symmetric(rng):
     variation, descriptor = learned(*samples(rng, 50)), unit(rng.normal(size=DIM))
-    center, plus, minus = Unscented(on_sphere=False).points(descriptor, variation)
+    center, plus, minus = Unscented(on_sphere=False).points(descriptor, variation.step)
     np.testing.assert_allclose((plus + minus) / 2, center, rtol=1e-12)
     np.testing.assert_allclose(plus - center, U.spread * variation.step, rtol=1e-12, atol=1e-15)
 
 
 def test_the_points_lie_on_the_unit_sphere(rng):
-    points = U.points(unit(rng.normal(size=DIM)), learned(*samples(rng, 50)))
+    points = U.points(unit(rng.normal(size=DIM)), learned(*samples(rng, 50)).step)
     np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1.0, rtol=1e-15)
 
 
 def test_the_points_lie_on_either_side_of_the_descriptor(rng):
     variation, descriptor = learned(*samples(rng, 50)), unit(rng.normal(size=DIM))
-    _, plus, minus = U.points(descriptor, variation)
+    _, plus, minus = U.points(descriptor, variation.step)
     step = U.spread * variation.step
     np.testing.assert_allclose(plus, unit(descriptor + step), rtol=1e-14)
     np.testing.assert_allclose(minus, unit(descriptor - step), rtol=1e-14)
@@ -75,7 +75,7 @@ def test_the_points_lie_on_either_side_of_the_descriptor(rng):
 
 def test_before_any_variation_all_points_coincide(rng):
     descriptor = unit(rng.normal(size=DIM))
-    points = U.points(descriptor, Variation(DIM))
+    points = U.points(descriptor, Variation(DIM).step)
     np.testing.assert_array_equal(points, np.stack([points[0]] * 3))
 
 
@@ -96,12 +96,12 @@ def test_a_point_that_falls_on_the_origin_stays_at_the_descriptor():
         "direction": np.array([1.0, 0.0]),
         "samples": np.array(1),
     }
-    points = Unscented(spread=1.0).points(np.array([1.0, 0.0]), Variation.from_arrays(arrays))
+    points = Unscented(spread=1.0).points(np.array([1.0, 0.0]), Variation.from_arrays(arrays).step)
     np.testing.assert_array_equal(points, [[1.0, 0.0]] * 3)
 
 
 def test_a_descriptor_without_length_has_points_without_length(rng):
-    np.testing.assert_array_equal(U.points(np.zeros(DIM), Variation(DIM)), 0.0)
+    np.testing.assert_array_equal(U.points(np.zeros(DIM), Variation(DIM).step), 0.0)
 
 
 def test_the_step_points_along_the_main_component_within_places(rng):
@@ -143,7 +143,9 @@ def test_on_a_plane_the_mean_of_the_logits_is_the_logit_of_the_center(rng):
 @pytest.mark.parametrize("projection", [Projection(kind="identity"), Projection(dimension=64)], ids=lambda p: p.kind)
 def test_on_the_sphere_the_mean_of_the_logits_is_not_the_logit_of_the_center(projection, rng):
     projector, descriptor = projection.fit(np.zeros((1, DIM))), unit(rng.normal(size=DIM))
-    logits = projector(U.points(descriptor, learned(*samples(rng, 50)))) @ rng.normal(size=(projector.dimension, 5))
+    logits = projector(U.points(descriptor, learned(*samples(rng, 50)).step)) @ rng.normal(
+        size=(projector.dimension, 5)
+    )
     assert np.linalg.norm(U.mean_weights @ logits - logits[0]) > 0.01 * np.linalg.norm(logits[0])
 
 

@@ -21,12 +21,14 @@ from tmapr.cli.import_ import import_recording
 from tmapr.cli.init import init
 from tmapr.cli.interruption import Interrupted, find_interrupt, heeding
 from tmapr.cli.journal import Journal, listening
+from tmapr.cli.live import live
 from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
 from tmapr.cli.report import report
 from tmapr.cli.run import run as run_verb
 from tmapr.cli.show import show
 from tmapr.cli.simulate import simulate
+from tmapr.cli.state import state
 from tmapr.cli.surroundings import explain, prepare
 from tmapr.cli.train import train
 from tmapr.cli.version import describe_installation
@@ -85,6 +87,7 @@ app.command()(train)
 app.command("map")(map_reference)
 app.command()(show)
 app.command("run")(run_verb)
+app.command()(live)
 app.command()(evaluate)
 app.command()(report)
 app.command()(film)
@@ -95,6 +98,7 @@ app.command()(ablate)
 app.command()(bench)
 app.command()(config)
 app.command()(preview)
+app.add_typer(state, name="state")
 app.add_typer(weights, name="weights")
 app.command()(export)
 

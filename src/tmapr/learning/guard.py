@@ -64,6 +64,7 @@ class Guard:
         """The learned one's logarithm of the chance of the right place, less the base's."""
         self.passed = False
         """Whether the learned one may answer."""
+        self.rollbacks = 0
 
     def choose(self, learned: Classifier, known: float) -> Classifier:
         """The one that answers; `known` is the probability of a place that the learned one has lessons of."""
@@ -89,11 +90,14 @@ class Guard:
         self.tally.add(difference)
         self.passed = not self.tally.worse if self.passed else self.tally.better
 
+    def moment(self) -> dict[str, np.ndarray]:
+        """Everything that changes but the base, which is large."""
+        tally = np.array([self.tally.count, self.tally.mean, self.tally.variance])
+        return {"passed": np.array(self.passed), "tally": tally}
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
-        tally = np.array([self.tally.count, self.tally.mean, self.tally.variance])
-        own = {"passed": np.array(self.passed), "tally": tally}
-        return own if self.base is None else own | put("base.", self.base.arrays())
+        return self.moment() if self.base is None else self.moment() | put("base.", self.base.arrays())
 
     def restore(self, arrays: Arrays, learned: Classifier) -> None:
         """Continue from where `arrays` were taken; `learned` says what a classifier of this map is like."""

@@ -3,11 +3,15 @@
 Each new view is kept until the smoother lets it go. If its place is certain then, it becomes a lesson, with
 counter-lessons of other places. Both classifiers are asked about it before it is learned: when it is seen, which counts
 if its place had lessons by then, and, of every third one, once those around it are learned.
+
+After a frame one lesson is learned, so that the next frame waits for no more than one; where frames are so few that
+each is a new view, as many as a view brings: there is time between them. What is learned when depends on the frames
+alone, not on a clock: a drive that is replayed learns the same. Vectors have float32's digits, as a journal keeps them.
 """
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +27,7 @@ from tmapr.retrieval.memory import Memory
 from tmapr.tracking import smoothing
 from tmapr.tracking.route import Route
 from tmapr.tracking.smoothing import Smoother, View, pack_views, unpack_views
+from tmapr.types import FARTHEST
 
 _COUNTERS = 2
 """Counter-lessons of a lesson."""
@@ -30,6 +35,8 @@ _EXAMINED = 3
 """Of so many labels one is asked about before it is learned."""
 _WAITING = 2
 """Those that wait for it: when the next one comes, those around the first are learned."""
+_PATIENT = 6
+"""Lessons that may wait; with more of them a frame brings as many as a view does."""
 
 LAYOUT = {
     **put("views.", smoothing.LAYOUT),
@@ -42,6 +49,10 @@ LAYOUT = {
     "exams.metres": Array("f", "exams", 0),
     "exam_vectors": Array("f", "exams width"),
     "labels": Array("i", "", 0),
+    "due.vectors": Array("f", "due width", optional=True),
+    "due.positions": Array("f", "due 2", -FARTHEST, FARTHEST, optional=True),
+    "due.differences": Array("f", "own width", optional=True),
+    "due.own": Array("b", "due", optional=True),
     **put("balance.", balance.LAYOUT),
     **put("guard.", guard.LAYOUT),
 }
@@ -71,6 +82,16 @@ class _Label:
     place: View
 
 
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A lesson that waits for its turn."""
+
+    vector: Vector
+    position: Float[np.ndarray, "2"]
+    difference: Vector | None = None
+    """From the references where the view was taken; None: a counter-lesson, which no view was taken for."""
+
+
 class Student:
     """Owns what is seen until it is learned, and the guard over what was."""
 
@@ -83,11 +104,12 @@ class Student:
         self._seen: deque[_Seen] = deque()
         self._exams: deque[_Label] = deque()
         self._labels = 0
+        self._due: deque[_Due] = deque()
 
     @property
     def used(self) -> bool:
         """Whether there is anything to be saved."""
-        return len(self._smoother) > 0 or self.guard.base is not None
+        return len(self._smoother) > 0 or len(self._due) > 0 or self.guard.base is not None
 
     @property
     def coverage(self) -> float:
@@ -107,7 +129,7 @@ class Student:
         """One with the same guard and what else was learned, that has seen nothing yet."""
         other = Student(self._route, self._memory, self._radius, self._certainty)
         other.guard, other._balance = self.guard, self._balance
-        other._exams, other._labels = self._exams, self._labels
+        other._exams, other._labels, other._due = self._exams, self._labels, self._due
         return other
 
     def begin_anew(self) -> None:
@@ -121,15 +143,16 @@ class Student:
             self._let_go()
         chances = self._ask(vector, learned, weigh)[:, view.rows]
         # A copy: a program may fill its array with the next frame.
-        self._seen.append(_Seen(vector.copy(), chances, self._balance.lessons))
+        self._seen.append(_Seen(_shorten(vector), chances, self._balance.lessons))
         self._smoother.add(view)
 
     def learn_due(self, learned: Classifier, weigh: Weigh) -> list[Lesson]:
-        """Learn from the views whose places have become certain."""
-        if not self._smoother.full:
-            return []
-        label = self._let_go()
-        return self._learn_in_turn(label, learned, weigh) if label else []
+        """Learn what is due after a frame, from views whose places have become certain."""
+        label = self._let_go() if self._smoother.full else None
+        if label:
+            self._wait_in_turn(label, learned, weigh)
+        turns = 1 + _COUNTERS if len(self._due) > _PATIENT else 1
+        return [self._learn_next(learned) for _ in range(min(turns, len(self._due)))]
 
     def _ask(self, vector: Vector, learned: Classifier, weigh: Weigh) -> Float[np.ndarray, "2 refs"]:
         if self.guard.base is None:  # then both are one
@@ -152,31 +175,65 @@ class Student:
             self.guard.judge(_relate(seen.chances[:, near], place))
         return _Label(seen.vector, place)
 
-    def _learn_in_turn(self, label: _Label, learned: Classifier, weigh: Weigh) -> list[Lesson]:
+    def _wait_in_turn(self, label: _Label, learned: Classifier, weigh: Weigh) -> None:
         self._labels += 1
         if self._labels % _EXAMINED:
-            return self._learn(label, learned)
+            self._due.append(self._make_lesson(label))
+            return
         self._exams.append(label)
-        if len(self._exams) <= _WAITING:
-            return []
-        due = self._exams.popleft()
-        self.guard.judge(_relate(self._ask(due.vector, learned, weigh)[:, due.place.rows], due.place))
-        return self._learn(due, learned)
+        if len(self._exams) > _WAITING:
+            due = self._exams.popleft()
+            self.guard.judge(_relate(self._ask(due.vector, learned, weigh)[:, due.place.rows], due.place))
+            self._due.append(self._make_lesson(due))
 
-    def _learn(self, label: _Label, learned: Classifier) -> list[Lesson]:
-        self.guard.begin(learned)
+    def _make_lesson(self, label: _Label) -> _Due:
         memory, rows, masses = self._memory, self._route.rows[label.place.rows], label.place.masses
         mean = masses @ memory.descriptors[rows]
         mean = mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny)
-        lessons = [learned.learn(label.vector, masses @ memory.positions[rows])]
-        self._balance.note(lessons[0].place, label.vector - mean)
-        for row in self._balance.pick(_COUNTERS).tolist():
-            imagined = self._balance.imagine(memory.descriptors[row].astype(float))
-            lessons.append(learned.learn(imagined, memory.positions[row]))
-        return lessons
+        return _Due(label.vector, masses @ memory.positions[rows], label.vector - mean)
+
+    def _learn_next(self, learned: Classifier) -> Lesson:
+        due = self._due.popleft()
+        self.guard.begin(learned)
+        lesson = learned.learn(due.vector, due.position)
+        if due.difference is None:
+            return replace(lesson, imagined=True)
+        self._balance.note(lesson.place, due.difference)
+        self._due.extendleft(reversed([self._imagine(row) for row in self._balance.pick(_COUNTERS).tolist()]))
+        return lesson
+
+    def relearn(self, lesson: Lesson, learned: Classifier) -> None:
+        """Learn once more what was learned of oneself before a stop that nobody saw coming."""
+        self.guard.begin(learned)
+        learned.relearn(lesson)
+        # It may have waited for its turn when the rest was saved.
+        self._due = deque(due for due in self._due if not np.array_equal(due.vector, lesson.descriptor))
+        if not lesson.imagined:
+            self._balance.note(lesson.place, self._differ(lesson))
+
+    def roll_back(self, learned: Classifier) -> None:
+        """Go back to what was there before the first lesson of one's own."""
+        if self.guard.base is not None:
+            learned.return_to(self.guard.base)
+
+    def _differ(self, lesson: Lesson) -> Vector:
+        """About what a view differed by: nobody kept where in its place it was taken."""
+        near = np.flatnonzero(self._memory.places == lesson.place)
+        if not len(near):
+            return np.zeros(self._memory.descriptors.shape[1])
+        mean = self._memory.descriptors[near].astype(float).mean(axis=0)
+        return lesson.descriptor - mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny)
+
+    def _imagine(self, row: int) -> _Due:
+        imagined = self._balance.imagine(self._memory.descriptors[row].astype(float))
+        return _Due(_shorten(imagined), self._memory.positions[row])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
+        return self.moment() | put("guard.", self.guard.arrays())
+
+    def moment(self) -> dict[str, np.ndarray]:
+        """Everything that changes but the guard's base, which is large."""
         width = self._memory.descriptors.shape[1]
         seen, exams = self._seen, self._exams
         return {
@@ -187,12 +244,35 @@ class Student:
             **put("exams.", pack_views(each.place for each in exams)),
             "exam_vectors": np.array([each.vector for each in exams]).reshape(len(exams), width),
             "labels": np.array(self._labels),
+            **put("due.", self._pack_due()),
             **put("balance.", self._balance.arrays()),
-            **put("guard.", self.guard.arrays()),
+            **put("guard.", self.guard.moment()),
         }
+
+    def _pack_due(self) -> dict[str, np.ndarray]:
+        width, due = self._memory.descriptors.shape[1], self._due
+        own = [each.difference for each in due if each.difference is not None]
+        return {
+            "vectors": np.array([each.vector for each in due]).reshape(len(due), width),
+            "positions": np.array([each.position for each in due]).reshape(len(due), 2),
+            "differences": np.array(own).reshape(len(own), width),
+            "own": np.array([each.difference is not None for each in due], dtype=bool),
+        }
+
+    def _unpack_due(self, arrays: Arrays) -> deque[_Due]:
+        if not arrays:  # an earlier version learned all at once
+            return deque()
+        own, rows = iter(arrays["differences"]), zip(arrays["vectors"], arrays["positions"], strict=True)
+        if int(np.count_nonzero(arrays["own"])) != len(arrays["differences"]):
+            raise ValueError(f"{len(arrays['differences'])} lessons of {int(arrays['own'].sum())} are from views")
+        return deque(
+            _Due(np.array(vector), np.array(position), np.array(next(own)) if from_view else None)
+            for (vector, position), from_view in zip(rows, arrays["own"].tolist(), strict=True)
+        )
 
     def restore(self, arrays: Arrays, learned: Classifier) -> None:
         """Continue from where `arrays` were taken."""
+        self._due = self._unpack_due(take(arrays, "due."))
         self._smoother.restore(take(arrays, "views."))
         ends = np.cumsum(arrays["views.counts"])
         parts = np.split(arrays["chances"], ends[:-1], axis=1) if len(ends) else []
@@ -206,6 +286,11 @@ class Student:
         self._labels = int(arrays["labels"])
         self._balance.restore(take(arrays, "balance."))
         self.guard.restore(take(arrays, "guard."), learned)
+
+
+def _shorten(vector: Vector) -> Vector:
+    """With the digits of float32."""
+    return vector.astype(np.float32).astype(float)
 
 
 def _relate(chances: Float[np.ndarray, "2 likely"], place: View) -> float:

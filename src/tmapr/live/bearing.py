@@ -11,7 +11,9 @@ from tmapr.types import NANOSECONDS, Estimate
 UNOBSERVED = 1e6
 """A variance, in square metres or radians: whoever fuses it learns nothing, and no covariance becomes singular."""
 HEADING = 0.2**2
-"""Of a heading that was recognised: lanes, swerves and the pose head's own error are within some ten degrees."""
+"""Of the mapped route's heading where it was recognised: lanes and swerves are within some ten degrees."""
+_HEAD = 0.5**2
+"""Of the pose head's, which nobody has measured in weather that it did not see."""
 _SHARPEST = 0.3
 """Radians: a velocity whose direction is known worse than that says nothing of where the robot faces."""
 _DRIFT = 0.01**2
@@ -66,7 +68,7 @@ class Compass:
 def _see(estimate: Estimate) -> Bearing | None:
     """What this frame itself says."""
     if estimate.heading is not None:
-        return Bearing(wrap(estimate.heading), HEADING)
+        return Bearing(wrap(estimate.heading), HEADING if estimate.percept.heading is None else _HEAD)
     vx, vy = estimate.belief.mean[2:].tolist()
     speed = hypot(vx, vy)
     if speed == 0.0:

@@ -20,7 +20,7 @@ from tmapr.exceptions import InputError
 from tmapr.geodesy import metres_on_plane
 from tmapr.live.bearing import HEADING, UNOBSERVED, Bearing, wrap
 from tmapr.live.events import Answer, Pose
-from tmapr.types import Estimate, Status
+from tmapr.types import Estimate, Reason, Status
 
 FIX, ODOMETRY, GPS, TF, DIAGNOSTICS = "~/fix", "~/odometry", "~/gps", "/tf", "/diagnostics"
 TOPICS = {
@@ -31,6 +31,8 @@ TOPICS = {
     DIAGNOSTICS: "diagnostic_msgs/msg/DiagnosticArray",
 }
 """Every topic and its type, so that a publisher can declare them before the first frame."""
+LATE = (Reason.OLDER_STAMP, Reason.REPEATED_STAMP)
+"""What is said of frames that came after a later one."""
 _COVARIANCE_KNOWN = 3
 """NavSatFix: the whole matrix is."""
 
@@ -88,14 +90,14 @@ def fix_place(answer: Answer, frames: Frames) -> Value | None:
     covariance = estimate.covariance + np.outer(away, away)
     bearing = None if candidate.heading is None else Bearing(wrap(candidate.heading), HEADING)
     pose = _pose(candidate.position, covariance, bearing)
-    return {"header": _header(answer, frames.map), "pose": pose}
+    return {"header": header(answer, frames.map), "pose": pose}
 
 
 def tell_track(answer: Answer, bearing: Bearing | None, frames: Frames) -> Value:
     """The fused track: the belief's position in the map, and its velocity in the robot's own axes."""
     belief = answer.estimate.belief
     return {
-        "header": _header(answer, frames.map),
+        "header": header(answer, frames.map),
         "child_frame_id": frames.base,
         "pose": _pose(belief.position, answer.estimate.covariance, bearing),
         "twist": _twist(belief.mean[2:], belief.covariance[2:, 2:], bearing),
@@ -113,7 +115,7 @@ def tell_transform(answer: Answer, bearing: Bearing | None, frames: Frames) -> V
             return None
         placed, child = relate(placed, answer.odometry), frames.odom
     transform = {
-        "header": _header(answer, frames.map),
+        "header": header(answer, frames.map),
         "child_frame_id": child,
         "transform": {
             "translation": {"x": placed.x, "y": placed.y, "z": 0.0},
@@ -148,7 +150,7 @@ def tell_degrees(answer: Answer, frames: Frames) -> Value | None:
     covariance[:2, :2] = _symmetric(axes @ estimate.covariance @ axes.T)
     longitude, latitude = degrees
     return {
-        "header": _header(answer, frames.base),
+        "header": header(answer, frames.base),
         "status": {"status": 0, "service": 0},  # a fix, by no satellites
         "latitude": latitude,
         "longitude": longitude,
@@ -165,7 +167,8 @@ def _find_axes(estimate: Estimate, degrees: tuple[float, float]) -> Float[np.nda
     return metres_on_plane(np.array(known), *degrees).T if len(known) == 2 else None
 
 
-def _header(answer: Answer, frame: str) -> Value:
+def header(answer: Answer, frame: str) -> Value:
+    """Of a message about a frame: its stamp, by the camera's clock, and what it is relative to."""
     return {"stamp": answer.stamp, "frame_id": frame}
 
 

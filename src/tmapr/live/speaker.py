@@ -8,6 +8,7 @@ from tmapr.live.events import Answer, Health
 from tmapr.live.messages import (
     FIX,
     GPS,
+    LATE,
     ODOMETRY,
     TF,
     TOPICS,
@@ -35,11 +36,13 @@ class Speaker:
         """What is to be published of a frame; every header has the camera's stamp.
 
         The odometry always, since its covariance says what it is worth; a fix and degrees only while `localized`; the
-        transform from then on, also while `predicting`, until the drive is `lost` or has only the pose head.
+        transform from then on, also while `predicting`, until the drive is `lost` or has only the pose head. Of a frame
+        that came too late nothing is said: the belief is of a later moment, which was told.
         """
         estimate = answer.estimate
         belief, self._status = estimate.belief, estimate.status
-        if not (np.isfinite(belief.mean).all() and np.isfinite(belief.covariance).all()):
+        finite = np.isfinite(belief.mean).all() and np.isfinite(belief.covariance).all()
+        if not finite or estimate.verdict.reason in LATE:
             return []
         bearing = self._compass.follow(answer)
         self._known = estimate.status is Status.LOCALIZED or (self._known and estimate.status is Status.PREDICTING)

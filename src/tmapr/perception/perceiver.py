@@ -140,14 +140,22 @@ class Perceiver:
         ]
 
     def _unpack(self, outputs: Outputs, count: int) -> list[tuple[np.ndarray, np.ndarray | None, float | None]]:
-        """Descriptor, position in metres and heading of each image, in float64."""
-        descriptors = outputs.descriptors.astype(float)
-        descriptors /= np.maximum(np.linalg.norm(descriptors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        """Descriptor, position in metres and heading of each image, in float64.
+
+        Descriptors have the digits that a file keeps of them: what is said of a frame does not tell whether its percept
+        was kept meanwhile.
+        """
+        descriptors = _scale_rows(_scale_rows(outputs.descriptors.astype(float)).astype(np.float32).astype(float))
         if self._normaliser is None or outputs.positions is None or outputs.headings is None:
             return [(descriptor, None, None) for descriptor in descriptors]
         positions = self._normaliser.metres(outputs.positions.astype(float))
         angles = np.arctan2(outputs.headings[:, 1].astype(float), outputs.headings[:, 0].astype(float))
         return [(descriptors[row], positions[row], float(angles[row])) for row in range(count)]
+
+
+def _scale_rows(descriptors: Float[np.ndarray, "images dim"]) -> Float[np.ndarray, "images dim"]:
+    """To length 1; a row of nothing stays."""
+    return descriptors / np.maximum(np.linalg.norm(descriptors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 
 def _fill_batch(engine: Engine, size: int, pictures: UInt8[np.ndarray, "images height width"]) -> Outputs:

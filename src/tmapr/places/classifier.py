@@ -1,34 +1,30 @@
 """A_t: the analytic place classifier with any of its extensions U, G and H.
 
-`predict` never changes it; `learn` (and `unlearn`, its exact reverse for K and W) is the only thing that does.
-Both may be called from different threads.
+`predict` never changes it; `learn` (and `unlearn`, its exact reverse for K and W) is the only thing that does, with
+`adopt` and `relearn` for what was learned before. All may be called from different threads.
 """
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import Field, field_validator
 
 from tmapr.artifacts.arrays import Arrays, digest, put, take
 from tmapr.artifacts.layout import Array
-from tmapr.config import Settings
 from tmapr.exceptions import InputError, StateError
 from tmapr.inputs import read_position
 from tmapr.places import analytic, lessons, mixture, unscented
 from tmapr.places.analytic import Ridge
-from tmapr.places.attenuation import Attenuation
 from tmapr.places.grid import LAYOUT as CELLS
 from tmapr.places.grid import Grid
-from tmapr.places.lessons import Ledger, Lesson, check_lesson
-from tmapr.places.mixture import Mixture, Mixtures
-from tmapr.places.projection import Projection, Projector, Subspace, fit_subspace
-from tmapr.places.unscented import Unscented, Variation
+from tmapr.places.lessons import Kept, Ledger, Lesson, check_lesson, check_next
+from tmapr.places.mixture import Mixtures
+from tmapr.places.projection import Projector, Subspace, fit_subspace
+from tmapr.places.settings import Extension as Extension
+from tmapr.places.settings import Places as Places
+from tmapr.places.unscented import Variation
 from tmapr.types import PlaceScores
-
-Extension = Literal["unscented", "mixture", "attenuation"]
 
 FITTED = {
     "width": Array("i", "", 1),
@@ -38,32 +34,6 @@ FITTED = {
     "projector.axes": Array("f", "width features", optional=True),
 }
 """Of what `projection_arrays` gives."""
-
-
-class Places(Settings):
-    """The place classifier."""
-
-    cell: float = Field(15.0, gt=0, description="g: side of a place's cell in metres")
-    use: tuple[Extension, ...] = Field(
-        ("unscented", "mixture", "attenuation"), description="extensions in use: any subset of U, G, H"
-    )
-    ridge: float = Field(0.1, ge=1e-6, le=1e6, description="λ: ridge of the analytic classifier")
-    weight: float = Field(
-        1.7,
-        ge=1e-3,
-        le=1e3,
-        description="weight of a sample learned without U: as much as its points have with it, or the paper's 1",
-    )
-    projection: Projection = Projection()
-    unscented: Unscented = Unscented()
-    mixture: Mixture = Mixture()
-    attenuation: Attenuation = Attenuation()
-
-    @field_validator("use")
-    @classmethod
-    def _order_extensions(cls, use: tuple[Extension, ...]) -> tuple[Extension, ...]:
-        # The same subset is the same setting, however it was written.
-        return tuple(extension for extension in get_args(Extension) if extension in use)
 
 
 class Classifier:
@@ -110,7 +80,7 @@ class Classifier:
     def predict(self, descriptor: Float[np.ndarray, " dim"]) -> PlaceScores:
         """Score every place; changes nothing."""
         with self._lock:
-            rows = self._rows(descriptor)
+            rows = self._rows(descriptor, self._variation.step)
             logits = self._ridge.scores(rows)
             scores = self._unscented.mean_weights @ logits if self._unscented else logits[0]
             leverage = self._ridge.leverage(rows[0])
@@ -125,32 +95,56 @@ class Classifier:
         if descriptor.shape != (self.dimension,) or not np.isfinite(descriptor).all():
             raise InputError(f"a lesson must be finite; the descriptor of the one at {position.tolist()} is not")
         with self._lock:
-            rows = self._rows(descriptor)
+            step = self._variation.step if self._unscented else None
+            rows = self._rows(descriptor, step)
             place = self.grid.enter(position)
             self._ridge.grow(len(self.grid))
-            if self._mixtures:
-                self._mixtures.grow(len(self.grid))
             share = self._unscented.update_weights if self._unscented else np.full(1, self._settings.weight)
             weights = share * self._attenuation_weight(rows[:1], place)
-            information = self._attenuation.information if self._attenuation else 1.0
-            self._ridge.learn(rows, self._targets(len(rows), place), weights, information)
-            self._variation.learn(descriptor, place)
-            if self._mixtures:
-                self._mixtures.learn(self._reduce(descriptor), place)
-            return self._ledger.enter(rows, weights, place, self.grid.cell_at(position))
+            self._absorb(descriptor, rows, weights, place)
+            # A copy: a program may fill its array with the next frame.
+            kept = np.array(descriptor, dtype=float)
+            return self._ledger.enter(rows, weights, place, self.grid.cell_at(position), kept, step)
 
     def adopt(self, lesson: Lesson, descriptor: Float[np.ndarray, " dim"]) -> None:
         """Absorb what a copy of this classifier learned, with its rows, weights and name: unlearned in both as one."""
         with self._lock:
             place = self.grid.enter_cell(lesson.cell)
-            self._ridge.grow(len(self.grid))
-            information = self._attenuation.information if self._attenuation else 1.0
-            self._ridge.learn(lesson.rows, self._targets(len(lesson.rows), place), lesson.weights, information)
-            self._variation.learn(descriptor, place)
-            if self._mixtures:
-                self._mixtures.grow(len(self.grid))
-                self._mixtures.learn(self._reduce(descriptor), place)
+            self._absorb(descriptor, lesson.rows, lesson.weights, place)
             self._ledger.adopt(lesson)
+
+    def relearn(self, lesson: Lesson) -> None:
+        """Absorb once more what was learned in this very state: all becomes what it was then, bit for bit."""
+        with self._lock:
+            check_next(lesson, self._ledger, self.grid, self._ridge.dim)
+            place = self.grid.enter_cell(lesson.cell)
+            self._absorb(lesson.descriptor, lesson.rows, lesson.weights, place)
+            self._ledger.enter(lesson.rows, lesson.weights, place, lesson.cell, lesson.descriptor, lesson.step)
+
+    def rebuild(self, kept: Kept) -> Lesson:
+        """The lesson that something was kept of, with its rows as they were; learned by this map's classifiers only."""
+        return kept.rebuild(self._rows(kept.descriptor, kept.step))
+
+    def _absorb(
+        self,
+        descriptor: Float[np.ndarray, " dim"],
+        rows: Float[np.ndarray, "k out"],
+        weights: Float[np.ndarray, " k"],
+        place: int,
+    ) -> None:
+        self._ridge.grow(len(self.grid))
+        if self._mixtures:
+            self._mixtures.grow(len(self.grid))
+        information = self._attenuation.information if self._attenuation else 1.0
+        self._ridge.learn(rows, self._targets(len(rows), place), weights, information)
+        self._variation.learn(descriptor, place)
+        if self._mixtures:
+            self._mixtures.learn(self._reduce(descriptor), place)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is in it, by name."""
+        return self._ledger
 
     def holds(self, lesson: Lesson) -> bool:
         """Whether a lesson is in it."""
@@ -160,6 +154,13 @@ class Classifier:
     def continue_from(self, learned: Arrays) -> "Classifier":
         """One of the same map that knows what `arrays` of another described."""
         return Classifier.from_arrays(self._settings, self.projection_arrays(), learned)
+
+    def return_to(self, other: "Classifier") -> None:
+        """Know what another one of the same map knows, bit for bit; afterwards each goes its own way."""
+        again = self.continue_from(other.arrays())
+        with self._lock:
+            self.grid, self._ledger, self._ridge = again.grid, again._ledger, again._ridge
+            self._variation, self._mixtures = again._variation, again._mixtures
 
     def unlearn(self, lesson: Lesson) -> None:
         """Take a lesson back: exact for K and W. U's direction and G's Gaussians keep their summary of it."""
@@ -175,9 +176,12 @@ class Classifier:
         """The places and those around them."""
         return self.grid.around(places)
 
-    def _rows(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, "k out"]:
-        points = self._unscented.points(descriptor, self._variation) if self._unscented else descriptor[None]
-        return self._projector(points)
+    def _rows(
+        self, descriptor: Float[np.ndarray, " dim"], step: Float[np.ndarray, " dim"] | None
+    ) -> Float[np.ndarray, "k out"]:
+        if self._unscented and step is not None:
+            return self._projector(self._unscented.points(descriptor, step))
+        return self._projector(descriptor[None])
 
     def _reduce(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " small"]:
         return self._reducer(descriptor[None])[0]

@@ -35,6 +35,48 @@ class Lesson:
     """Of this lesson alone, among those of all states that grew from one: a hash of what is above and of `after`."""
     after: bytes
     """The hash of the lessons before it."""
+    descriptor: Float[np.ndarray, " width"]
+    """What the rows were made of, with `step`: half of their size, and less where float32 holds the descriptor."""
+    step: Float[np.ndarray, " width"] | None
+    """One deviation along U's direction as it was then; None without U."""
+    imagined: bool = False
+    """Whether nobody saw it: a place that was not visited, as it would look by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A lesson without its rows, which a classifier of its map makes again, bit for bit."""
+
+    weights: Float[np.ndarray, " k"]
+    place: int
+    cell: CellIndex
+    name: int
+    after: bytes
+    descriptor: Float[np.ndarray, " width"]
+    step: Float[np.ndarray, " width"] | None
+    imagined: bool = False
+
+    @classmethod
+    def of(cls, lesson: Lesson) -> "Kept":
+        """What has to be kept of a lesson."""
+        where = lesson.place, lesson.cell, lesson.name, lesson.after
+        return cls(lesson.weights, *where, lesson.descriptor, lesson.step, lesson.imagined)
+
+    def rebuild(self, rows: Float[np.ndarray, "k dim"]) -> Lesson:
+        """The lesson as it was; with other rows than it had it would have another name."""
+        where = self.place, self.cell, self.name, self.after
+        lesson = Lesson(rows, self.weights, *where, self.descriptor, self.step, self.imagined)
+        if not is_named_right(lesson):
+            raise InputError(
+                f"the lesson {show_name(self.name)} cannot be made again: what was kept of it gives other rows here;"
+                " it was learned with another map, or by a processor or a version that computes otherwise"
+            )
+        return lesson
+
+
+def show_name(name: int) -> str:
+    """As a user reads and types it."""
+    return f"{name:016x}"
 
 
 def check_lesson(given: object, grid: Grid, features: int) -> None:
@@ -52,9 +94,25 @@ def check_lesson(given: object, grid: Grid, features: int) -> None:
             f"the lesson is of place {given.place} with {given.rows.shape[1]} features; this classifier has"
             f" {len(grid)} places and {features} features, so it was not learned here"
         )
-    name = _name_lesson(given.after, given.rows, given.weights, given.place, given.cell)
-    if int.from_bytes(name, "little") != given.name:
+    if not is_named_right(given):
         raise changed
+
+
+def check_next(lesson: Lesson, ledger: "Ledger", grid: Grid, features: int) -> None:
+    """Refuse what was not learned in just this state, before anything of it changes."""
+    place = grid.find_cell(lesson.cell)
+    follows = lesson.after == ledger.last and lesson.place == (len(grid) if place is None else place)
+    if not follows or lesson.rows.shape[1] != features or not is_named_right(lesson):
+        raise InputError(
+            f"the lesson {show_name(lesson.name)} does not follow on what is learned here;"
+            " it was learned in another state"
+        )
+
+
+def is_named_right(lesson: Lesson) -> bool:
+    """Whether it holds what it held when it was given its name."""
+    name = _name_lesson(lesson.after, lesson.rows, lesson.weights, lesson.place, lesson.cell)
+    return int.from_bytes(name, "little") == lesson.name
 
 
 def _is_formed(lesson: Lesson) -> bool:
@@ -81,14 +139,29 @@ class Ledger:
         """In the order in which they were learned."""
         return self._names[: self._count]
 
+    @property
+    def last(self) -> bytes:
+        """The hash of all that happened here so far: what the next lesson is `after`."""
+        return self._last
+
+    def turn(self, last: bytes) -> None:
+        """Lessons behind this hash were taken back: what is learned from here on must not be named as they are."""
+        self._last = _hash(last, b"turned")
+
     def enter(
-        self, rows: Float[np.ndarray, "k dim"], weights: Float[np.ndarray, " k"], place: int, cell: CellIndex
+        self,
+        rows: Float[np.ndarray, "k dim"],
+        weights: Float[np.ndarray, " k"],
+        place: int,
+        cell: CellIndex,
+        descriptor: Float[np.ndarray, " width"],
+        step: Float[np.ndarray, " width"] | None,
     ) -> Lesson:
         """Give a lesson its name and write it down."""
         after, self._last = self._last, _name_lesson(self._last, rows, weights, place, cell)
         name = int.from_bytes(self._last, "little")
         self._write(name)
-        return Lesson(rows, weights, place, cell, name, after)
+        return Lesson(rows, weights, place, cell, name, after, descriptor, step)
 
     def adopt(self, lesson: Lesson) -> None:
         """Write a lesson down that another ledger named."""

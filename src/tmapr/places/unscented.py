@@ -47,10 +47,12 @@ class Unscented(Settings):
         """What the points of one sample weigh when it is learned."""
         return np.array([1.0, self.side_share, self.side_share])
 
-    def points(self, descriptor: Float[np.ndarray, " dim"], variation: "Variation") -> Float[np.ndarray, "3 dim"]:
-        """The descriptor and its two neighbours along the main variation."""
-        step = self.spread * variation.step
-        points = np.stack([descriptor, descriptor + step, descriptor - step])
+    def points(
+        self, descriptor: Float[np.ndarray, " dim"], step: Float[np.ndarray, " dim"]
+    ) -> Float[np.ndarray, "3 dim"]:
+        """The descriptor and its two neighbours along the main variation, whose `Variation.step` it is."""
+        side = self.spread * step
+        points = np.stack([descriptor, descriptor + side, descriptor - side])
         if not self.on_sphere:
             return points
         lengths = np.linalg.norm(points, axis=1, keepdims=True)
@@ -76,7 +78,7 @@ class Variation:
     def step(self) -> Float[np.ndarray, " dim"]:
         """One standard deviation along the main direction; zero before any place was seen twice."""
         length = float(np.linalg.norm(self._direction))
-        return self._direction / np.sqrt(length) if length > 0 else self._direction
+        return self._direction / np.sqrt(length) if length > 0 else np.zeros(self.width)
 
     def learn(self, descriptor: Float[np.ndarray, " dim"], place: int) -> None:
         """Absorb one descriptor of a place."""
