@@ -42,6 +42,7 @@ def test_those_of_a_bag_are_laid_aside(scene, noon, tmp_path):
     bag = tmp_path / "noon.bag"
     written(bag, "bag", [(THERMAL, frame.stamp, image(frame.image(), "mono8")) for frame in noon])
     pictures = open_pictures(scene, {"noon": str(bag)})
+    pictures.wait()
     for frame in reversed(noon):
         counts = frame.image()
         seen, wanted = pictures.read(find_row(scene, frame.index)), Image().prepare(counts, counts.shape, "area")
@@ -54,5 +55,26 @@ def test_images_of_another_day_are_not_shown(scene, noon, tmp_path):
     bag = tmp_path / "noon.bag"
     written(bag, "bag", [(THERMAL, frame.stamp + 1, image(frame.image(), "mono8")) for frame in noon])
     pictures = open_pictures(scene, {"noon": str(bag)})
+    pictures.wait()
     assert "are of another recording" in pictures.read(find_row(scene, 0))
     pictures.close()
+
+
+def test_a_drive_does_not_wait_for_a_bag_that_takes_long(scene, noon, tmp_path, monkeypatch):
+    """A traverse of which the next image never comes; closing does not wait for it either."""
+    from threading import Event
+
+    from tmapr.data.sequence import Sequence
+    from tmapr.live.viewer import pictures as module
+
+    held = Event()
+
+    def play():
+        yield noon[0]
+        held.wait()
+
+    monkeypatch.setattr(module, "open_data", lambda data, name: Sequence(name, scene.localizer.frame, 2, play))
+    pictures = open_pictures(scene)
+    assert pictures.read(find_row(scene, 0)) == "images of noon are still being read"
+    pictures.close()
+    held.set()

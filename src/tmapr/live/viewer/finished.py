@@ -31,6 +31,7 @@ def show_run(
     with _replacing(way) as target:
         recording = ViewerRecording(target, run.experiment, trial.memory, drive)
         try:
+            recording.wait_for_pictures()
             for _, moment in zip(watch(range(len(trial.table.stamps))), tell_run(run, name), strict=False):
                 recording.drawing.draw(moment)
             recording.flush()

@@ -33,6 +33,10 @@ class ViewerRecording:
         self._pictures = ReferencePictures(experiment, memory)
         self.drawing = Drawing(self._stream, memory, self._pictures, drive)
 
+    def wait_for_pictures(self) -> None:
+        """Until those of all references are at hand; a drive that goes on has no time for that."""
+        self._pictures.wait()
+
     def flush(self) -> None:
         """Wait until all has arrived, but not forever; what is to be complete and is not is refused."""
         try:
