@@ -38,8 +38,8 @@ def screen(tmp_path_factory, scene, answers):
     sink.close()
     viewer = Path(rerun_cli.__file__).with_name("rerun")
     shot = ["--renderer", "vulkan", "--screenshot-to", folder / "shot.png", "--window-size", "{}x{}".format(*SIZE)]
-    # A screen much larger than the window: the pointer rests in its middle, and would show what lies beneath it.
-    command = ["xvfb-run", "-a", "-s", "-screen 0 4000x3000x24", viewer, folder / "night.rrd", *shot]
+    # A screen more than twice as high as the window: the pointer rests in its middle, and would ask what lies beneath.
+    command = ["xvfb-run", "-a", "-s", "-screen 0 3300x3800x24", viewer, folder / "night.rrd", *shot]
     subprocess.run(command, env=os.environ | {"CI": "true", "HOME": str(folder)}, check=True, capture_output=True)
     return cv2.imread(str(folder / "shot.png"))
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -15,6 +16,7 @@ from threading import Thread
 import pytest
 from rerun.chunk import RrdReader
 
+import tmapr
 from tmapr.exceptions import InputError
 from tmapr.live.viewer.sink import open_view
 
@@ -146,6 +148,24 @@ print("closed")
     given = [sys.executable, "-c", program, str(scene.map_folder), str(port)]
     ended = subprocess.run(given, capture_output=True, text=True, timeout=PATIENCE)
     assert (ended.returncode, ended.stdout) == (0, "closed\n")
+
+
+def test_a_hung_viewer_costs_no_frame_of_a_drive(port, scene, tmp_path):
+    """The command itself, and a client that connects as soon as it can and never reads."""
+    night = tmapr.locate_sample() / "night"
+    asked = ["--source", night, "--rate", "0", "--frames", "30", "--view", f"serve:{port}", "--run", tmp_path / "kept"]
+    command = [sys.executable, "-m", "tmapr", "live", scene.map_folder, *asked]
+    driving = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    hanging = None
+    while hanging is None and driving.poll() is None:
+        with suppress(OSError):
+            hanging = socket.create_connection(("127.0.0.1", port))
+            hanging.sendall(GREETING)
+    said, _ = driving.communicate(timeout=PATIENCE)
+    assert hanging is not None
+    hanging.close()
+    assert driving.returncode == 0
+    assert "30 frames came: 30 answered, 0 dropped" in said
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have a screen or do not say")
