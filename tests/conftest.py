@@ -36,6 +36,7 @@ WHOLE_RUNS = (
     "tests/contracts/test_places_to_run",
     "tests/end_to_end",
     "tests/latency",
+    "tests/live/test_viewer_finished",
     "tests/reports/film",
     "tests/reports/page",
     "tests/running",
