@@ -6,7 +6,7 @@ again. Frames are answered meanwhile, and those after which nothing was taught a
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Condition, Thread
@@ -32,9 +32,15 @@ class JournalWriter:
     """Takes notes of what is learned, from any thread; each is refused or kept, none waits."""
 
     def __init__(
-        self, folder: Path, header: Header, *, lose_at_most: int = 10, fsync_every: int = 10, most: int = 20_000
+        self,
+        folder: Path,
+        describe: Callable[[], Header],
+        *,
+        lose_at_most: int = 10,
+        fsync_every: int = 10,
+        most: int = 20_000,
     ) -> None:
-        """`header` says what is known now; a journal that does not end there is refused, as is a second writer.
+        """`describe` says what is known now; a journal that does not end there is refused, as is a second writer.
 
         `fsync_every`: lessons after which they are flushed to the disk itself, which a power cut needs and a kill does
         not; 0: never. `most`: lessons that are kept; 0.5 GB with the shipped head.
@@ -45,6 +51,7 @@ class JournalWriter:
                 f" fsync every {fsync_every} and at most {most} lessons must be positive, too"
             )
         self._lose_at_most, self._fsync_every, self._most = lose_at_most, fsync_every, most
+        self._describe, header = describe, describe()
         with ExitStack() as held:
             held.enter_context(writing(folder, "give the other drive a folder of its own", LOCK))
             self._appender = _open(folder, header, most)
@@ -81,7 +88,10 @@ class JournalWriter:
             return 2 * self._appender.unsaved >= self._most
 
     def note(self, frame: int, stamp: int, lessons: Iterable[Lesson], kind: Kind = Kind.OWN) -> None:
-        """What `teach` learned after a frame, or nothing, or `learn` of labels; the stamp is of the drive's clock."""
+        """What `teach` learned after a frame, or that it learned nothing; or `learn`, of labels.
+
+        The stamp is of the drive's clock. Frames since the last call that were `skipped` are told apart by it.
+        """
         with self._changed:
             self._end_skipping()
             for lesson in lessons:
@@ -97,10 +107,11 @@ class JournalWriter:
         with self._changed:
             self._put(Mark(Kind.UNLEARNED, self._last, self._lessons - 1, names=(lesson.name,)))
 
-    def note_returned(self, frame: int, header: Header) -> None:
-        """The guard went back while it taught after this frame; `header` says what is known now."""
+    def note_rollback(self, frame: int, stamp: int) -> None:
+        """The guard went back while it taught after this frame."""
+        known = self._describe()
         with self._changed:
-            self._put(Mark(Kind.RETURNED, header.last, header.lessons, frames=(frame, frame + 1)))
+            self._put(Mark(Kind.RETURNED, known.last, known.lessons, (frame, frame + 1), stamp=stamp))
 
     def note_saved(self, last: bytes) -> None:
         """A whole state with this hash in its ledger was written; if more was learned since, the next one counts."""
