@@ -14,10 +14,14 @@ import tmapr
 from tmapr.artifacts.atomic import write_text
 
 CHAPTERS = {
-    "Mapping, loading, running": ("make_map", "load", "run", "open_run", "open_sequence", "locate_sample", "Run"),
+    "Mapping, loading, running": (
+        *("make_map", "load", "run", "follow", "open_run", "open_sequence", "locate_sample", "Run"),
+    ),
     "The localizer": ("Localizer", "Lesson"),
     "What it is given": ("Frame", "Odometry", "Sequence", "Recording", "CoordinateFrame"),
-    "What it answers": ("Estimate", "Status", "Verdict", "Reason", "Candidate", "Belief", "Recognition"),
+    "What it answers": (
+        *("Estimate", "Status", "Verdict", "Reason", "Candidate", "Belief", "Recognition", "Answer", "Timings"),
+    ),
     "Between the two": ("Percept", "Fault"),
     "What a package of yours may offer": ("Describe", "TrackingMethod", "Judgement", "Memory"),
     "What is read back": ("EstimateTable", "Errors"),

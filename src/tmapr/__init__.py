@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from tmapr.exceptions import InputError as InputError
     from tmapr.exceptions import StateError as StateError
     from tmapr.exceptions import TmaprError as TmaprError
+    from tmapr.live.events import Answer as Answer
+    from tmapr.live.events import Timings as Timings
     from tmapr.localizer import Localizer as Localizer
     from tmapr.places.lessons import Lesson as Lesson
     from tmapr.plugins import Describe as Describe
     from tmapr.plugins import Judgement as Judgement
     from tmapr.plugins import TrackingMethod as TrackingMethod
     from tmapr.program import Run as Run
+    from tmapr.program import follow as follow
     from tmapr.program import load as load
     from tmapr.program import make_map as make_map
     from tmapr.program import open_run as open_run
@@ -43,8 +46,9 @@ if TYPE_CHECKING:
     __version__: str
 
 _ROOMS = {
-    "program": ("load", "make_map", "run", "open_run", "open_sequence", "Run"),
+    "program": ("load", "make_map", "run", "follow", "open_run", "open_sequence", "Run"),
     "localizer": ("Localizer",),
+    "live.events": ("Answer", "Timings"),
     "types": (
         *("Frame", "Odometry", "Percept", "Recognition", "Candidate", "Verdict", "Belief", "Estimate"),
         *("CoordinateFrame", "Fault", "Reason", "Status"),

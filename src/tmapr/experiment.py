@@ -5,7 +5,7 @@ Paths in a file are relative to its folder; in memory, in overrides and in progr
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Literal
@@ -187,16 +187,16 @@ Opener = Callable[[Perception], BeginStream]
 """Opens the perceiver that settings ask for."""
 
 
-def load(directory: str | Path, opener: Opener | None = None) -> Localizer:
+def load(directory: str | Path, opener: Opener | None = None, overrides: Sequence[str] = ()) -> Localizer:
     """The localizer of a run folder: its map, what it learned, every setting; `opener` opens its perceiver."""
     folder = RunFolder(Path(directory))
-    return read_whole(folder, lambda: _load(folder, opener))
+    return read_whole(folder, lambda: _load(folder, opener, overrides))
 
 
-def _load(folder: RunFolder, opener: Opener | None) -> Localizer:
+def _load(folder: RunFolder, opener: Opener | None, overrides: Sequence[str]) -> Localizer:
     if not folder.map.exists():
         raise InputError(f"{folder.path}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
-    experiment = read_experiment(folder.experiment).with_head(folder)
+    experiment = read_experiment(folder.experiment, overrides).with_head(folder)
     environment = Map.load(folder.map, experiment.system, experiment.data.references)
     experiment.perception.refuse_others(str(folder.map), environment.origin)
     fixed = _fix_paths(experiment)

@@ -74,6 +74,16 @@ class Localizer:
         """What the map's positions are relative to: those of labels have to be, too."""
         return self._stages.frame
 
+    @property
+    def map_digest(self) -> str:
+        """Names the map: a state is of use with no other."""
+        return self._stages.map_digest
+
+    @property
+    def rollbacks(self) -> int:
+        """How often what it taught itself was given up."""
+        return self._student.guard.rollbacks if self._student else 0
+
     def new_drive(self) -> "Localizer":
         """Begin another drive: what was learned stays, where the camera is has to be found anew. Gives itself."""
         with self._perceiving, self._changing:

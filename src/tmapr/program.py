@@ -4,7 +4,7 @@ What a command prints beside its output, a program finds in the logger `tmapr`.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,15 +19,15 @@ from tmapr.artifacts.trajectory import EstimateTable
 from tmapr.config import changed
 from tmapr.data import sequence
 from tmapr.data.bag import Topics
-from tmapr.data.health import Detector
 from tmapr.data.opening import open_path
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
 from tmapr.experiment import load as load_run
 from tmapr.inputs import read_folder
+from tmapr.live.events import Answer
+from tmapr.live.following import follow as follow_frames
+from tmapr.live.sources.recorded import Given
 from tmapr.localizer import Localizer
-from tmapr.perception.opening import open_perceiver
-from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN, Perception
 from tmapr.reports.film.cut import Cut
 from tmapr.reports.film.film import find_format, make_film
@@ -40,6 +40,7 @@ from tmapr.running.evaluating import evaluate_run, save_errors
 from tmapr.running.finished import FinishedRun, require_run
 from tmapr.running.planning import make_name, plan_drive, plan_experiment, plan_own_drive, seed_run
 from tmapr.running.running import map_experiment, run_experiment
+from tmapr.running.streams import open_streams
 from tmapr.types import CoordinateFrame, Watch
 
 Source = str | Path | Recording
@@ -52,12 +53,7 @@ _tell = logging.getLogger("tmapr").warning
 
 def load(folder: str | Path, device: str = "auto") -> Localizer:
     """The localizer of a run folder: its map, what it learned, its perception, every setting."""
-
-    def open_streams(settings: Perception) -> Callable[[], Perceiver]:
-        network = open_perceiver(settings, device)
-        return lambda: network.with_inspection(Detector().inspect)
-
-    return load_run(read_folder(folder), open_streams)
+    return load_run(read_folder(folder), open_streams(device))
 
 
 def open_sequence(
@@ -123,6 +119,25 @@ def run(
         _save_own(recordings, target)
     run_experiment(experiment, target, watch, Encoding(experiment, target, device, watch, tell=_tell))
     return Run(target.path)
+
+
+def follow(
+    map_folder: str | Path,
+    frames: Iterable[Given],
+    *,
+    folder: str | Path | None = None,
+    learn: Literal["off", "fused"] = "off",
+    device: str = "auto",
+) -> Iterator[Answer]:
+    """Localize frames as they come: `for answer in tmapr.follow("runs/street", camera)`.
+
+    `frames` gives them when they are there: each a `Frame`, or an image and its stamp in nanoseconds. They are
+    perceived, localized and learned from in threads of their own; those nobody has time for are dropped, oldest first.
+    What is learned is kept in `folder`, by default `live` in the map's, when the loop is left; the next one goes on
+    from there. For recordings, of which no frame is to be lost, there is `run`.
+    """
+    home, out = read_folder(map_folder), None if folder is None else read_folder(folder)
+    return follow_frames(home, frames, out, learn, device)
 
 
 def open_run(folder: str | Path) -> "Run":

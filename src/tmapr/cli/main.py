@@ -21,6 +21,7 @@ from tmapr.cli.import_ import import_recording
 from tmapr.cli.init import init
 from tmapr.cli.interruption import Interrupted, find_interrupt, heeding
 from tmapr.cli.journal import Journal, listening
+from tmapr.cli.live import live
 from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
 from tmapr.cli.report import report
@@ -31,6 +32,7 @@ from tmapr.cli.state import state
 from tmapr.cli.surroundings import explain, prepare
 from tmapr.cli.train import train
 from tmapr.cli.version import describe_installation
+from tmapr.cli.view import view
 from tmapr.cli.weights import weights
 from tmapr.exceptions import TmaprError
 
@@ -85,9 +87,11 @@ app.command()(train)
 app.command("map")(map_reference)
 app.command()(show)
 app.command("run")(run_verb)
+app.command()(live)
 app.command()(evaluate)
 app.command()(report)
 app.command()(film)
+app.command()(view)
 app.command()(compare)
 app.command()(calibrate)
 app.command()(ablate)

@@ -19,6 +19,7 @@ from tmapr.cli.options import (
     make_watch,
     open_experiment,
 )
+from tmapr.cli.view import View, choose_way, show_in_viewer
 
 if TYPE_CHECKING:
     from tmapr.artifacts.run import RunFolder
@@ -44,6 +45,7 @@ def run(  # noqa: PLR0913 (each an option)
     run: RunOption = None,
     verify: Verify = False,
     force: Force = False,
+    view: View = None,
     quiet: Quiet = False,
 ) -> None:
     """Localize sequences, streamed ones and tests, after adapting to labelled ones; missing percepts are encoded."""
@@ -51,6 +53,7 @@ def run(  # noqa: PLR0913 (each an option)
     from tmapr.reports.tables.stream import describe_labels
     from tmapr.running.running import run_experiment
 
+    way = None if view is None else choose_way(view)
     chosen = {"labels.mode": learn, "labels.delay": label_delay, "align_apr": align_apr}
     options = [f"{key}={value}" for key, value in chosen.items() if value is not None]
     settings, folder = _open(experiment, source or [], [*(overrides or []), *options], run, quiet)
@@ -70,6 +73,8 @@ def run(  # noqa: PLR0913 (each an option)
         typer.echo(f"labels {labels}; now: tmapr {verb} {folder.path}")
         if folder.page.exists():
             typer.echo(f"{folder.page}: shows the run before this one; `tmapr report {folder.path}` makes it anew")
+    if way is not None:
+        show_in_viewer(folder.path, way, quiet=quiet)
 
 
 def _open(

@@ -64,6 +64,7 @@ class Guard:
         """The learned one's logarithm of the chance of the right place, less the base's."""
         self.passed = False
         """Whether the learned one may answer."""
+        self.rollbacks = 0
 
     def choose(self, learned: Classifier, known: float) -> Classifier:
         """The one that answers; `known` is the probability of a place that the learned one has lessons of."""

@@ -7,7 +7,7 @@ nobody had time for are dropped, oldest first, and counted.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -47,6 +47,7 @@ class Start:
 Event = Arrival | Start
 
 
+@runtime_checkable
 class Source(Protocol):
     """Gives events in the order in which they came; iterated once, in a thread of its own."""
 
@@ -63,6 +64,14 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Called from another thread, once or more often: let go of the device, the topic or the file."""
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A source that knows more of itself than when frames came: what it dropped, or could not read."""
+
+    def read(self) -> "Part":
+        """How it is doing."""
 
 
 class Timings(NamedTuple):
@@ -151,6 +160,7 @@ class Scene:
     source: str
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Takes answers in their order, in a thread of its own; it may be slow, fail or hang."""
 

@@ -133,7 +133,7 @@ def stream_pictures(
         for row, frame in _select_frames(experiment, name, stamps):
             if frame.stamp != stamps[row]:
                 raise AbsentError(f"images of {name} {at} are of another recording")
-            yield row, _read_picture(frame, experiment.perception.image, box)
+            yield row, read_picture(frame, experiment.perception.image, box)
     except AbsentError:
         raise
     except (InputError, OSError):
@@ -206,7 +206,8 @@ def _select_frames(experiment: Experiment, name: str, stamps: Mapping[int, int])
     return ((row, frame) for row, frame in enumerate(frames) if row in stamps)
 
 
-def _read_picture(frame: Frame, image: Image, box: tuple[int, int]) -> PagePicture | None:
+def read_picture(frame: Frame, image: Image, box: tuple[int, int]) -> PagePicture | None:
+    """A frame as the network is given it, in a box; None where its image is damaged or shows nothing."""
     try:
         counts = frame.image()
         picture = image.prepare(counts, _fit_size(image, counts, box), "area")

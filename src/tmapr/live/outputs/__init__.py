@@ -1,0 +1,1 @@
+"""Where answers go: files, a terminal, a monitor."""

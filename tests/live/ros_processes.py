@@ -1,0 +1,121 @@
+"""Processes of a robot: routers, masters and nodes that share nothing with the process under test but a network."""
+
+import json
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PATIENCE = 120
+"""Seconds until a test that waits for something gives up: no promise of how fast it is."""
+
+
+def find_port():
+    """A port that was free a moment ago."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"never happened: {what}")
+        time.sleep(0.02)
+
+
+class Process:
+    """A script that talks in lines."""
+
+    def __init__(self, *command, **environment):
+        self._process = subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        self._lines = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self._process.stdout:
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def say(self, line):
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def hear(self):
+        line = self._lines.get(timeout=PATIENCE)
+        if line is None:
+            raise EOFError(f"{self._process.args} has ended")
+        return line
+
+    def hear_until(self, condition, heard=()):
+        """The JSON lines, with those heard before, as soon as together they fulfil a condition."""
+        lines = list(heard)
+        while not condition(lines):
+            lines.append(json.loads(self.hear()))
+        return lines
+
+    def tell(self, **given):
+        """A JSON line, and wait until it was done."""
+        self.say(json.dumps(given))
+        assert self.hear() == "sent"
+
+    def kill(self):
+        """It and what it was told with."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+
+@contextmanager
+def run(*command, **environment):
+    process = Process(*command, **environment)
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
+@contextmanager
+def run_router(port):
+    with run(sys.executable, HERE / "ros_zenoh_router.py", f"tcp/127.0.0.1:{port}") as router:
+        assert router.hear() == "up"
+        yield router
+
+
+class Heard:
+    """What a source gives, taken out of it by a thread of its own as a drive does."""
+
+    def __init__(self, source):
+        self.source = source
+        self.events = []
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self):
+        for event in self.source:
+            self.events.append(event)
+
+    def wait_for(self, count):
+        wait_until(lambda: len(self.events) >= count, f"{count} events")
+        return self.events
+
+    def close(self):
+        self.source.close()
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
