@@ -75,11 +75,6 @@ class Localizer:
         return self._stages.frame
 
     @property
-    def map_digest(self) -> str:
-        """Names the map: a state is of use with no other."""
-        return self._stages.map_digest
-
-    @property
     def rollbacks(self) -> int:
         """How often what it taught itself was given up."""
         return self._student.guard.rollbacks if self._student else 0
@@ -131,8 +126,7 @@ class Localizer:
 
     def _advance(self, percept: Percept) -> Estimate:
         """The tracker's answer, in metres of the map."""
-        late = self.tracker.answer_late(percept)
-        if late:
+        if late := self.tracker.answer_late(percept):
             return late
         if percept.fault:
             return self.tracker.pass_over(percept)
@@ -221,8 +215,8 @@ class Localizer:
         with self._changing:
             if self._student and self._teacher.mode == "fused" and not labelled:
                 self._student.relearn(lesson, self.classifier)
-                return
-            self.classifier.relearn(lesson)
+            else:
+                self.classifier.relearn(lesson)
             if self._student and labelled:
                 self._student.guard.adopt(lesson, lesson.descriptor)
 

@@ -209,20 +209,12 @@ class Student:
         # It may have waited for its turn when the rest was saved.
         self._due = deque(due for due in self._due if not np.array_equal(due.vector, lesson.descriptor))
         if not lesson.imagined:
-            self._balance.note(lesson.place, self._differ(lesson))
+            self._balance.note_again(lesson.place, lesson.descriptor)
 
     def roll_back(self, learned: Classifier) -> None:
         """Go back to what was there before the first lesson of one's own."""
         if self.guard.base is not None:
             learned.return_to(self.guard.base)
-
-    def _differ(self, lesson: Lesson) -> Vector:
-        """About what a view differed by: nobody kept where in its place it was taken."""
-        near = np.flatnonzero(self._memory.places == lesson.place)
-        if not len(near):
-            return np.zeros(self._memory.descriptors.shape[1])
-        mean = self._memory.descriptors[near].astype(float).mean(axis=0)
-        return lesson.descriptor - mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny)
 
     def _imagine(self, row: int) -> _Due:
         imagined = self._balance.imagine(self._memory.descriptors[row].astype(float))

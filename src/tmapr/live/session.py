@@ -95,7 +95,7 @@ def _found(map_folder: Path, folder: Path, device: str, overrides: Sequence[str]
         mapped.new_drive().save(folder)
         return load(folder, opener, overrides)
     localizer = load(folder, opener, overrides)
-    if localizer.map_digest != mapped.map_digest:
+    if localizer.stages.map_digest != mapped.stages.map_digest:
         raise InputError(
             f"{folder}: its drives were on another map than {map_folder} has now; name another folder with --run"
         )
