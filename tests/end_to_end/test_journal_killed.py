@@ -149,7 +149,9 @@ def kill_many(run, kills):
             learned = drive_and_kill(process, first, delay)
             witness.read(run)
             again = tmapr.load(run)
-            go_on(again, run / FOLDER)
+            told = []
+            go_on(again, run / FOLDER, told.append)
+            assert not [line for line in told if "a lesson that was being written" not in line]
             names = again.classifier.ledger.names.tolist()
             lost = [name for name in learned if name not in names]
             assert lost == learned[len(learned) - len(lost) :]

@@ -64,10 +64,10 @@ class Moment:
             raise StateError(f"{path}: holds numbers that are not finite")
         layout = put("labels.", LABELS) | put("drive.", CONDITION) | put("lessons.", CONDITION)
         layout |= put("track.", track_layout(notes.method))
-        if take(arrays, "own."):
-            layout |= put("own.", OWN_PAST)
-        sizes = {"width": localizer.memory.descriptors.shape[1], "references": len(localizer.memory)}
-        check_arrays(str(path), arrays, layout, "remove it", **sizes)
+        width, own = localizer.memory.descriptors.shape[1], take(arrays, "own.")
+        check_arrays(str(path), arrays, layout, "remove it", width=width, references=len(localizer.memory))
+        if own:
+            check_arrays(str(path), own, OWN_PAST, "remove it", width=width)
         return cls(header, bytes.fromhex(notes.last), arrays)
 
     def restore(self, localizer: Localizer) -> None:
