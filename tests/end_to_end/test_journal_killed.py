@@ -62,7 +62,7 @@ def drive(run, first):
             writer.note_skipped(number)
         if number % 5 == 0:
             writer.note_moment(Moment.of(localizer))
-        if writer.wants_save:
+        if writer.wants_save and writer.flush():
             last = localizer.classifier.ledger.last
             localizer.save(run)
             writer.note_saved(last)

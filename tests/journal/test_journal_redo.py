@@ -6,6 +6,7 @@ import pytest
 from taught import assert_same_bits, begin, environment, follow, fresh, learned_arrays, traverse
 from tmapr.exceptions import InputError
 from tmapr.journal.journal import Journal
+from tmapr.journal.moment import go_on
 from tmapr.journal.records import Kind
 from tmapr.journal.redo import describe, redo
 
@@ -80,6 +81,29 @@ def test_what_was_unlearned_before_the_state_was_saved_is_not_unlearned_twice(tm
     before = learned_arrays(localizer)
     assert redo(localizer, Journal.open(tmp_path)).taken_back == 0
     assert_same_bits(learned_arrays(localizer), before)
+
+
+def test_a_state_that_was_saved_before_its_last_lessons_were_written_is_gone_on_from(lap, tmp_path):
+    _, folder, lessons = lap
+    for path in folder.glob("*.journal"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    ahead = fresh()
+    more = follow(ahead, range(320))[len(lessons) :]
+    before = learned_arrays(ahead)
+    assert go_on(ahead, tmp_path).lessons == 0
+    assert_same_bits(learned_arrays(ahead), before)
+    with begin(ahead, tmp_path, lose_at_most=100_000) as writer:
+        follow(ahead, range(320, 340), writer)
+    again = fresh()
+    follow(again, range(320))
+    assert go_on(again, tmp_path).lessons > 0
+    assert_same_bits(learned_arrays(again), learned_arrays(ahead))
+    assert more
+    late = fresh()
+    before = learned_arrays(late)
+    with pytest.raises(InputError, match="goes on from a later state"):  # what was not written cannot be learned again
+        redo(late, Journal.open(tmp_path))
+    assert_same_bits(learned_arrays(late), before)
 
 
 def test_a_roll_back_is_done_again(tmp_path):

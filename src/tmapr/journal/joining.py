@@ -83,7 +83,7 @@ def _copy_lessons(runs: Sequence[LearnedRun], result: Localizer, appender: Appen
                 copied.add(entry.name)
                 appender.append([run.journal.read(entry)])
     here = describe(result)
-    appender.append([Mark(Kind.MERGED, here.last, here.lessons), Mark(Kind.SAVED, here.last, here.lessons)])
+    appender.append([Mark(Kind.BEYOND, here.last, here.lessons), Mark(Kind.SAVED, here.last, here.lessons)])
     appender.flush()
     return len(copied)
 
