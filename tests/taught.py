@@ -1,6 +1,6 @@
 """A small world in which a localizer teaches itself, with and without a journal."""
 
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def follow(localizer, rows, writer=None, seed=2):
 
 
 def begin(localizer, folder, **settings):
-    return JournalWriter(folder, partial(describe, localizer), **settings)
+    return JournalWriter(folder, describe(localizer), **settings)
 
 
 def learned_arrays(localizer):

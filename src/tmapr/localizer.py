@@ -213,11 +213,11 @@ class Localizer:
     def relearn(self, lesson: Lesson, labelled: bool) -> None:
         """Learn once more what `teach` learned in this very state, or `learn`, if it was `labelled`: bit for bit."""
         with self._changing:
-            if self._student and self._teacher.mode == "fused" and not labelled:
+            if self._student and not labelled:  # the guard has to know it, whether it goes on learning or not
                 self._student.relearn(lesson, self.classifier)
-            else:
-                self.classifier.relearn(lesson)
-            if self._student and labelled:
+                return
+            self.classifier.relearn(lesson)
+            if self._student:
                 self._student.guard.adopt(lesson, lesson.descriptor)
 
     def roll_back(self) -> None:
@@ -245,11 +245,10 @@ class Localizer:
 
     def expect_head(self, error: float | None) -> None:
         """Trust the pose head from the start as far as its validation says, by its error in metres."""
-        if error is None:
-            return
-        metres = read_metres(error, "the pose head's error", 0.0)
-        with self._changing:
-            self.tracker.expect_head(metres)
+        if error is not None:
+            metres = read_metres(error, "the pose head's error", 0.0)
+            with self._changing:
+                self.tracker.expect_head(metres)
 
     def save(self, directory: str | Path) -> None:
         """Write the state beside its map, or both and the settings to a folder without; a kill leaves old or new."""

@@ -28,7 +28,6 @@ LOSE_AT_MOST = 6
 DRIVERS = """
 import os, sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 import tmapr
 from taught import follow, fresh, traverse
@@ -45,7 +44,7 @@ def say(line):
 def drive(run, first):
     localizer = tmapr.load(run)
     go_on(localizer, run / FOLDER)
-    writer = JournalWriter(run / FOLDER, partial(describe, localizer), lose_at_most=LOSE, fsync_every=5, most=60)
+    writer = JournalWriter(run / FOLDER, describe(localizer), lose_at_most=LOSE, fsync_every=5, most=60)
     say(os.getpid())
     recording, number = traverse(2, "dusk"), first
     lap = int(recording.percepts[-1].stamp - recording.percepts[0].stamp) + 100_000_000

@@ -111,7 +111,7 @@ def test_a_roll_back_is_done_again(tmp_path):
     with begin(localizer, tmp_path, lose_at_most=100_000) as writer:
         follow(localizer, range(200), writer)
         localizer.roll_back()
-        writer.note_rollback(199, 0)
+        writer.note_returned(199, describe(localizer))
         follow(localizer, range(200, 300), writer)
     again = fresh()
     redo(again, Journal.open(tmp_path))

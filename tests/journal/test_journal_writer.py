@@ -27,7 +27,7 @@ def lesson(number):
 
 
 def write(folder, header=HEADER, **settings):
-    return JournalWriter(folder, lambda: header, **settings)
+    return JournalWriter(folder, header, **settings)
 
 
 def wait_for(statement, seconds=30.0):
@@ -38,20 +38,18 @@ def wait_for(statement, seconds=30.0):
 
 
 def test_what_is_noted_is_written_in_its_order(tmp_path):
-    known = replace(HEADER, last=b"12345678", lessons=1)
-    headers = iter([HEADER, known])
-    with JournalWriter(tmp_path, lambda: next(headers)) as writer:
+    with write(tmp_path) as writer:
         writer.note(5, 50, [lesson(1), lesson(2)])
         writer.note_unlearned(lesson(1))
         writer.note(6, 60, [lesson(3)], Kind.LABEL)
-        writer.note_rollback(7, 70)
+        writer.note_returned(7, replace(HEADER, last=b"12345678", lessons=1))
         assert writer.flush()
         assert writer.written == 3
     journal = Journal.open(tmp_path)
     kinds = [entry.kind for entry in journal.entries]
     assert kinds == [Kind.OWN, Kind.OWN, Kind.UNLEARNED, Kind.LABEL, Kind.RETURNED]
     assert [(entry.frame, entry.stamp) for entry in journal.lessons] == [(5, 50), (5, 50), (6, 60)]
-    assert (journal.last, journal.entries[-1].stamp) == (b"12345678", 70)
+    assert (journal.last, journal.entries[-1].frame) == (b"12345678", 7)
 
 
 def test_frames_without_teaching_are_kept_as_spans(tmp_path):

@@ -1,5 +1,6 @@
 """A live drive through all of its threads, on the packaged street: the same as offline, whatever hangs beside it."""
 
+import shutil
 import threading
 from dataclasses import replace
 
@@ -9,9 +10,12 @@ import pytest
 import tmapr
 from tmapr.data.bag import GUESSED
 from tmapr.exceptions import InputError
+from tmapr.experiment import load
+from tmapr.journal.journal import Journal
 from tmapr.live.events import Arrival, Start
 from tmapr.live.session import begin_session
 from tmapr.live.sources.recorded import Iterated, Recorded
+from tmapr.running.streams import open_streams
 from tmapr.types import Fault, Reason, Status
 
 
@@ -80,6 +84,22 @@ def test_with_learning_it_is_the_offline_run_bit_for_bit(scene, tmp_path):
     health, _ = drive(scene, tmp_path / "live", Recorded(night, GUESSED), kept, learn="fused")
     assert health.lessons > 20
     np.testing.assert_array_equal(positions(kept), run.estimates().positions)
+
+
+def test_an_offline_replay_of_the_journal_is_the_drive_bit_for_bit(scene, tmp_path, night):
+    """Taught after the same frames as the journal says, another localizer gives the same answers and lessons."""
+    kept = Kept()
+    drive(scene, tmp_path / "live", Iterated(night * 2, waits=True), kept, learn="fused")
+    journal = Journal.open(tmp_path / "live/journal")
+    left_out = {number for skipped in journal.skipped for number in skipped}
+    replayed, names = load(scene.map_folder, open_streams("cpu"), ["labels.mode=fused"]), []
+    for number, answer in enumerate(kept.answers):
+        again = replayed.observe(answer.estimate.percept)
+        np.testing.assert_array_equal(again.position, answer.estimate.position)
+        if number not in left_out:
+            names += [lesson.name for lesson in replayed.teach(again)]
+    assert names == [entry.name for entry in journal.lessons]
+    assert len(names) > 20
 
 
 def test_stamps_are_the_cameras(scene, tmp_path, night):
@@ -241,3 +261,19 @@ def test_two_robots_do_not_share_a_folder(scene, tmp_path):
         begin_session(scene.map_folder, tmp_path / "live"),
     ):
         pass
+
+
+def test_learned_and_then_restarted_without_learning_the_guard_still_chooses(scene, tmp_path, night):
+    """What a killed drive taught itself is in the journal alone; it may answer only where the guard lets it."""
+    with begin_session(scene.map_folder, tmp_path / "live", "fused") as session:
+        session.drive(Iterated(night, waits=True), [Kept()]).run()
+        session.keeper.journal.flush()
+        shutil.copytree(tmp_path / "live", tmp_path / "killed", symlinks=True)
+    after = Kept()
+    moved = [replace(frame, stamp=frame.stamp + 3600 * 10**9) for frame in night]
+    health, _ = drive(scene, tmp_path / "killed", Iterated(moved, waits=True), after)
+    anew = Kept()
+    drive(scene, tmp_path / "anew", Iterated(moved, waits=True), anew)
+    assert health.lessons == 0
+    assert len(tmapr.load(tmp_path / "killed").classifier.ledger.names) > 20
+    np.testing.assert_array_equal(positions(after), positions(anew))

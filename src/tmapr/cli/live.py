@@ -51,6 +51,9 @@ def live(  # noqa: PLR0913 (each an option)
         str | None, typer.Option(metavar="[ADDRESS:]PORT", help="serve Prometheus metrics there")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="a JSON line for each frame on standard output")] = False,
+    lose: Annotated[int, typer.Option(min=3, help="lessons that a kill may lose")] = 10,
+    fsync: Annotated[int, typer.Option(min=0, help="lessons after which they are flushed to disk; 0: never")] = 10,
+    journal: Annotated[int, typer.Option(min=1, help="lessons that the journal keeps, to be taken back")] = 20_000,
     queue: Annotated[int, typer.Option(min=1, max=1000, help="frames that may wait; then the oldest is dropped")] = 4,
     frames: Annotated[int | None, typer.Option(min=1, help="end after so many frames")] = None,
     device: Device = "auto",
@@ -59,6 +62,7 @@ def live(  # noqa: PLR0913 (each an option)
 ) -> None:
     """Localize frames as they come, until they end or Ctrl-C; the next start goes on from the state that is saved."""
     from tmapr.exceptions import InputError
+    from tmapr.live.keeper import Keeping
     from tmapr.live.messages import Frames
     from tmapr.live.opening import Graph, Wanted, open_source
     from tmapr.live.session import begin_session
@@ -66,7 +70,8 @@ def live(  # noqa: PLR0913 (each an option)
     named = Frames(tf=tf)
     wanted, graph = Wanted(source, rate, image, odometry, imu), Graph(router, domain, distro, named)
     opened, published = open_source(wanted, graph, publish)
-    with closing(opened), begin_session(map_folder, run, learn, device, overrides or []) as session:
+    keeping = Keeping(lose, fsync, journal)
+    with closing(opened), begin_session(map_folder, run, learn, device, overrides or [], keeping) as session:
         sinks = [*published, *_open_sinks(view, mcap, tum, metrics, as_json, quiet, named)]
         drive = session.drive(opened, sinks, queue, frames)
         try:

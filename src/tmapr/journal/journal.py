@@ -186,7 +186,7 @@ def _unpack(frame: Frame, segment: Segment) -> Record:
 def _index(segment: int, start: int, record: Record) -> Entry:
     if isinstance(record, LessonRecord):
         return Entry(segment, start, record.kind, record.last, record.frame, record.stamp, record.kept.imagined)
-    return Entry(segment, start, record.kind, record.last, record.frames[0], record.stamp, False)
+    return Entry(segment, start, record.kind, record.last, record.frames[0], 0, False)
 
 
 def _refuse_gap(before: Segment, after: Segment, last: bytes) -> None:

@@ -17,7 +17,7 @@ WIDEST = 1 << 17
 LONGEST = 24 * WIDEST
 """Bytes of a record: a lesson of the widest descriptor."""
 _LESSON = struct.Struct("<qqQ8sqqqBBBB")
-_MARK = struct.Struct("<8sQqqq")
+_MARK = struct.Struct("<8sQqq")
 _FEWEST_BYTES = np.dtype("<f4")
 _ALL_BYTES = np.dtype("<f8")
 _MOST_POINTS = 3
@@ -76,7 +76,6 @@ class Mark:
     frames: tuple[int, int] = (0, 0)
     """From which one on, and before which one."""
     names: tuple[int, ...] = ()
-    stamp: int = 0
 
 
 Record = LessonRecord | Mark
@@ -85,7 +84,7 @@ Record = LessonRecord | Mark
 def pack(record: Record) -> bytes:
     """The bytes of a record."""
     if isinstance(record, Mark):
-        head = _MARK.pack(record.last, record.lessons, *record.frames, record.stamp)
+        head = _MARK.pack(record.last, record.lessons, *record.frames)
         return head + np.array(record.names, dtype="<u8").tobytes()
     kept = record.kept
     short = bool((kept.descriptor.astype(_FEWEST_BYTES).astype(float) == kept.descriptor).all())
@@ -103,9 +102,9 @@ def unpack(kind: Kind, payload: bytes, width: int) -> Record:
         return _unpack_lesson(kind, payload, width)
     if len(payload) < _MARK.size or (len(payload) - _MARK.size) % 8:
         raise ValueError(f"{len(payload)} bytes are no mark")
-    last, lessons, first, stop, stamp = _MARK.unpack_from(payload)
+    last, lessons, first, stop = _MARK.unpack_from(payload)
     names = np.frombuffer(payload, dtype="<u8", offset=_MARK.size)
-    return Mark(kind, last, lessons, (first, stop), tuple(names.tolist()), stamp)
+    return Mark(kind, last, lessons, (first, stop), tuple(names.tolist()))
 
 
 def _unpack_lesson(kind: Kind, payload: bytes, width: int) -> LessonRecord:

@@ -6,7 +6,7 @@ again. Frames are answered meanwhile, and those after which nothing was taught a
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Condition, Thread
@@ -32,15 +32,9 @@ class JournalWriter:
     """Takes notes of what is learned, from any thread; each is refused or kept, none waits."""
 
     def __init__(
-        self,
-        folder: Path,
-        describe: Callable[[], Header],
-        *,
-        lose_at_most: int = 10,
-        fsync_every: int = 10,
-        most: int = 20_000,
+        self, folder: Path, header: Header, *, lose_at_most: int = 10, fsync_every: int = 10, most: int = 20_000
     ) -> None:
-        """`describe` says what is known now; a journal that does not end there is refused, as is a second writer.
+        """`header` says what is known now; a journal that does not end there is refused, as is a second writer.
 
         `fsync_every`: lessons after which they are flushed to the disk itself, which a power cut needs and a kill does
         not; 0: never. `most`: lessons that are kept; 0.5 GB with the shipped head.
@@ -51,7 +45,6 @@ class JournalWriter:
                 f" fsync every {fsync_every} and at most {most} lessons must be positive, too"
             )
         self._lose_at_most, self._fsync_every, self._most = lose_at_most, fsync_every, most
-        self._describe, header = describe, describe()
         with ExitStack() as held:
             held.enter_context(writing(folder, "give the other drive a folder of its own", LOCK))
             self._appender = _open(folder, header, most)
@@ -107,11 +100,10 @@ class JournalWriter:
         with self._changed:
             self._put(Mark(Kind.UNLEARNED, self._last, self._lessons - 1, names=(lesson.name,)))
 
-    def note_rollback(self, frame: int, stamp: int) -> None:
-        """The guard went back while it taught after this frame."""
-        known = self._describe()
+    def note_returned(self, frame: int, header: Header) -> None:
+        """The guard went back while it taught after this frame; `header` says what is known now."""
         with self._changed:
-            self._put(Mark(Kind.RETURNED, known.last, known.lessons, (frame, frame + 1), stamp=stamp))
+            self._put(Mark(Kind.RETURNED, header.last, header.lessons, (frame, frame + 1)))
 
     def note_saved(self, last: bytes) -> None:
         """A whole state with this hash in its ledger was written; if more was learned since, the next one counts."""

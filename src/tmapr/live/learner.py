@@ -1,46 +1,37 @@
 """Learning beside localizing: after each answer, while the next frame is perceived; a frame waits for one turn of it.
 
 It learns after the same frames whether they come fast or slowly, so that a drive that is replayed learns the same.
-While lessons wait to be written down, and a kill would lose more than may be lost, nothing is learned.
+While lessons wait to be written down, and a kill would lose more than may be lost, nothing is learned; nor while a
+whole state is written, which lets the journal forget its oldest lessons. A turn waits for no disk.
 """
 
 import logging
 import threading
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+import time
 
+from tmapr.journal.moment import Moment
+from tmapr.journal.redo import describe
+from tmapr.live.events import Part
 from tmapr.live.gauges import Gauge
+from tmapr.live.keeper import Keeper
 from tmapr.localizer import Localizer
-from tmapr.places.lessons import Lesson
 from tmapr.types import Estimate
 
+_BETWEEN = 5.0
+"""Seconds between two moments that are kept: after a kill the drive goes on from the last one."""
 _tell = logging.getLogger("tmapr").warning
 
 
-@runtime_checkable
-class Journal(Protocol):
-    """Where lessons are written down."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether another lesson may be learned: those before it are written, up to as many as may be lost."""
-
-    def note(self, number: int, stamp: int, lessons: Sequence[Lesson]) -> None:
-        """Write down what was learned after a frame; it waits for no disk."""
-
-    def note_rollback(self, number: int, stamp: int) -> None:
-        """Write down that everything learned by oneself was given up."""
-
-
 class Learner:
-    """A thread that teaches a localizer from its own estimates."""
+    """A thread that teaches a localizer from its own estimates, and lets what changes be kept."""
 
-    def __init__(self, localizer: Localizer, journal: Journal | None = None) -> None:
+    def __init__(self, localizer: Localizer, keeper: Keeper, teaches: bool) -> None:
         self.gauge = Gauge("learning")
         self.lessons = 0
         self.paused = 0
         """Frames after which nothing was learned because the journal had no time."""
-        self._localizer, self._journal = localizer, journal
+        self._localizer, self._keeper, self._teaches = localizer, keeper, teaches
+        self._kept = time.monotonic()
         self._task: tuple[int, Estimate] | None = None
         self._changed = threading.Condition()
         self._ending = False
@@ -67,6 +58,10 @@ class Learner:
             self._changed.notify_all()
         self._thread.join()
 
+    def read(self) -> list[Part]:
+        """How learning and the journal are doing."""
+        return [self.gauge.read(), *self._keeper.read()]
+
     def _work(self) -> None:
         while True:
             with self._changed:
@@ -75,27 +70,32 @@ class Learner:
                 task = self._task
             if task is None:
                 return
-            with self.gauge.working():
-                self._learn(*task)
+            try:
+                with self.gauge.working():
+                    self._learn(*task)
+            except Exception as error:  # an exhausted state is the learner's misfortune
+                self._complain(f"learning failed after frame {task[0]}: {' '.join(str(error).split())}")
             with self._changed:
                 self._task = None
                 self._changed.notify_all()
 
+    def _complain(self, said: str) -> None:
+        if said != self.gauge.note:
+            self.gauge.note = said
+            _tell(said)
+
     def _learn(self, number: int, estimate: Estimate) -> None:
-        if self._journal and not self._journal.ready:
+        journal = self._keeper.journal
+        if self._teaches and not self._keeper.ready:
+            journal.note_skipped(number)
             self.paused += 1
-            return
-        before = self._localizer.rollbacks
-        try:
+        elif self._teaches:
+            before = self._localizer.rollbacks
             lessons = self._localizer.teach(estimate)
-        except Exception as error:  # an exhausted state is the learner's misfortune
-            said = f"learning stopped after frame {number}: {' '.join(str(error).split())}"
-            if said != self.gauge.note:
-                self.gauge.note = said
-                _tell(said)
-            return
-        self.lessons += len(lessons)
-        if self._journal and self._localizer.rollbacks > before:
-            self._journal.note_rollback(number, estimate.stamp)
-        if self._journal and lessons:
-            self._journal.note(number, estimate.stamp, lessons)
+            self.lessons += len(lessons)
+            if self._localizer.rollbacks > before:
+                journal.note_returned(number, describe(self._localizer))
+            journal.note(number, estimate.stamp, lessons)
+        if time.monotonic() - self._kept > _BETWEEN:
+            self._kept = time.monotonic()
+            journal.note_moment(Moment.of(self._localizer))

@@ -62,8 +62,8 @@ class Pipeline:
         self,
         localizer: Localizer,
         source: Source,
+        learner: Learner,
         outlets: Sequence[Outlet] = (),
-        learner: Learner | None = None,
         capacity: int = 4,
         frames: int | None = None,
         more_parts: Callable[[], Sequence[Part]] = tuple,
@@ -112,12 +112,13 @@ class Pipeline:
         told = [self._source.read()] if isinstance(self._source, Telling) else []
         before = sum(part.dropped for part in told)  # they came, and did not come so far as here
         dropped = before + self._came.dropped + self._failed
-        gauges = [self._perceiving, self._localizing, *([self._learner.gauge] if self._learner else [])]
+        gauges = [self._perceiving, self._localizing, self._learner.gauge]
         blamed = self._blame.find(self._came.dropped, gauges)
-        inner = [self._reading.read(self._came.dropped), *(gauge.read() for gauge in gauges)]
+        inner = [self._reading.read(self._came.dropped), self._perceiving.read(), self._localizing.read()]
+        inner += self._learner.read()
         outer = [*told, *(outlet.read() for outlet in self._outlets), *self._more_parts()]
         parts = [*mark_late(inner, blamed), *outer]
-        lessons = self._learner.lessons if self._learner else 0
+        lessons = self._learner.lessons
         counts = before + self._taken, self._answered, dropped, lessons, self._localizer.rollbacks
         return Health(time.monotonic() - self._began, *counts, tuple(parts))
 
@@ -136,8 +137,7 @@ class Pipeline:
             raise
         finally:
             self.stop()
-            if self._learner:
-                self._learner.close()
+            self._learner.close()
 
     def _watch(self) -> None:
         """Say which part is late, when it becomes so and when it no longer is."""
@@ -219,8 +219,7 @@ class Pipeline:
 
     def _answer(self, seen: _Seen) -> None:
         began = time.monotonic()
-        if self._learner:
-            self._learner.rest()
+        self._learner.rest()
         rested = time.monotonic()
         try:
             with self._localizing.working():
@@ -231,9 +230,8 @@ class Pipeline:
             _tell("%s; it is left out", self._localizing.note)
             return
         done = time.monotonic()
-        lessons = self._learner.lessons if self._learner else 0
-        if self._learner:
-            self._learner.give(seen.number, estimate)
+        lessons = self._learner.lessons
+        self._learner.give(seen.number, estimate)
         timings = Timings(seen.queued, seen.perception, rested - began, done - rested)
         self.steps.add(timings.step)
         self.statuses[estimate.status] += 1

@@ -1,6 +1,7 @@
 """What a robot keeps of its drives: a run folder with the map, what was learned, and where it was last.
 
     RUN/map.npz, state.npz, experiment.toml, …    as `tmapr.load` reads them; the state is that of the last clean end
+    RUN/journal/                                  what was learned since, and where the robot was seconds ago
 
 A drive that ended less than ten minutes ago goes on where it was; otherwise, or when the clock says that it ends in the
 future, the place has to be found anew. What was learned stays.
@@ -19,6 +20,7 @@ from tmapr.artifacts.run import RunFolder
 from tmapr.exceptions import InputError
 from tmapr.experiment import load
 from tmapr.live.events import Health, Part, Scene, Sink, Source
+from tmapr.live.keeper import KEEPING, Keeper, Keeping
 from tmapr.live.learner import Learner
 from tmapr.live.outlet import Outlet
 from tmapr.live.pipeline import Pipeline
@@ -35,19 +37,16 @@ class Session:
     localizer: Localizer
     map_folder: Path
     run_folder: Path
+    keeper: Keeper
     learns: bool
 
     def drive(self, source: Source, sinks: Sequence[Sink], capacity: int = 4, frames: int | None = None) -> "Drive":
         """A drive from a source, ready to be run."""
-        learner = Learner(self.localizer) if self.learns else None
+        learner = Learner(self.localizer, self.keeper, self.learns)
         outlets = [Outlet(sink, source.waits) for sink in sinks]
         watched = _Watched(self.map_folder / "map.npz")
-        pipeline = Pipeline(self.localizer, source, outlets, learner, capacity, frames, watched.list_parts)
+        pipeline = Pipeline(self.localizer, source, learner, outlets, capacity, frames, watched.list_parts)
         return Drive(pipeline, Scene(self.localizer, self.map_folder, self.run_folder, source.name))
-
-    def save(self) -> None:
-        """Write the whole state."""
-        self.localizer.save(self.run_folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,7 @@ def begin_session(
     learn: Literal["off", "fused"] = "off",
     device: str = "auto",
     settings: Sequence[str] = (),
+    keeping: Keeping = KEEPING,
 ) -> Iterator[Session]:
     """The localizer of a run folder that continues from where it was, or of a map, which is then shared with a folder.
 
@@ -77,11 +77,11 @@ def begin_session(
     folder = run or map_folder / "live"
     localizer = _found(map_folder, folder, device, [*settings, f"labels.mode={learn}"])
     with writing(folder):
-        session = Session(localizer, map_folder, folder, learn != "off")
+        keeper = Keeper(localizer, folder, keeping)
         try:
-            yield session
+            yield Session(localizer, map_folder, folder, keeper, learn != "off")
         finally:
-            session.save()
+            keeper.close()
             _log.info("%s: state saved", folder)
 
 
