@@ -77,6 +77,11 @@ class Localizer:
         """What the map's positions are relative to: those of labels have to be, too."""
         return self._stages.frame
 
+    @property
+    def rollbacks(self) -> int:
+        """How often all that it taught itself was taken back, because labels contradicted what was seen."""
+        return self._student.guard.rollbacks if self._student else 0
+
     def new_drive(self) -> "Localizer":
         """Begin another drive: what was learned stays, where the camera is has to be found anew. Gives itself."""
         with self._perceiving, self._changing:

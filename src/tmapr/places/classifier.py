@@ -161,6 +161,13 @@ class Classifier:
         """One of the same map that knows what `arrays` of another described."""
         return Classifier.from_arrays(self._settings, self.projection_arrays(), learned)
 
+    def return_to(self, other: "Classifier") -> None:
+        """Know what another one of the same map knows, bit for bit; afterwards each goes its own way."""
+        again = self.continue_from(other.arrays())
+        with self._lock:
+            self.grid, self._ledger, self._ridge = again.grid, again._ledger, again._ridge
+            self._variation, self._mixtures = again._variation, again._mixtures
+
     def unlearn(self, lesson: Lesson) -> None:
         """Take a lesson back: exact for K and W. U's direction and G's Gaussians keep their summary of it."""
         self._refuse_minimax("unlearning")
