@@ -1,6 +1,6 @@
 """Learning in the field: is it ever worse than not learning, and what if labels are wrong?
 
-    python benchmarks/field.py [--method NAME] [--choosing] [--only NAME …] [--workers N] [--home DIR]
+    python benchmarks/field.py [--method NAME] [--choosing] [--only NAME …] [--columns NAME …] [--workers N]
 
 Rendered worlds, mapped by day and adapted to nothing: a night is driven with `--learn off`, with `--learn fused`, and
 with labels that are forced to be wrong, one in five, three in five, or all of them by the same way along the route. A
@@ -55,11 +55,11 @@ class Trouble(NamedTuple):
     metres: float = 0.0
 
 
-OFF, FUSED = "off", "fused"
+OFF, FUSED, FIFTH = "off", "fused", "a fifth wrong"
 COLUMNS: Mapping[str, Trouble] = {
     OFF: Trouble(),
     FUSED: Trouble(),
-    "a fifth wrong": Trouble(0.2),
+    FIFTH: Trouble(0.2),
     "three fifths wrong": Trouble(0.6),
     "all moved by 60 m": Trouble(1.0, 60.0),
 }
@@ -131,11 +131,11 @@ def find_other(student: Student, here: int, metres: float, trouble: Trouble, rng
     return View(rows, np.full(len(rows), 1.0 / len(rows)), metres)
 
 
-def run_world(ground: Ground, home: Path, folder: Path) -> str:
+def run_world(ground: Ground, home: Path, folder: Path, columns: Sequence[str]) -> str:
     """Drive both nights in the columns that are not there yet, and keep each when it is finished."""
     path = folder / f"{ground.name}.json"
     nights = load_row(path).nights if path.exists() else {}
-    missing = [column for column in COLUMNS if column not in nights]
+    missing = [column for column in columns if column not in nights]
     if missing:
         day, *recordings = open_drives(ground, home)
         environment = make_map(SYSTEM, day)
@@ -157,16 +157,17 @@ def run_column(column: str, environment: Map, recordings: Sequence[Recording]) -
     return nights
 
 
-def gather(folder: Path, grounds: Sequence[Ground], home: Path, workers: int) -> list[FieldRow]:
+def gather(folder: Path, grounds: Sequence[Ground], home: Path, columns: Sequence[str], workers: int) -> list[FieldRow]:
     """The rows of all worlds: what is kept, and what is missing, kept when finished."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{ground.name}.json" for ground in grounds]
     missing = [
         ground
         for ground, path in zip(grounds, paths, strict=True)
-        if not path.exists() or set(load_row(path).nights) != set(COLUMNS)
+        if not path.exists() or not set(columns) <= set(load_row(path).nights)
     ]
-    for name in work_on_each(partial(run_world, home=home, folder=folder), missing, workers):
+    work = partial(run_world, home=home, folder=folder, columns=columns)
+    for name in work_on_each(work, missing, workers):
         print(name, flush=True)
     return [load_row(path) for path in paths]
 
@@ -178,9 +179,9 @@ def load_row(path: Path) -> FieldRow:
     return row
 
 
-def show_night(rows: Sequence[FieldRow], title: str, number: int) -> None:
+def show_night(rows: Sequence[FieldRow], columns: Sequence[str], title: str, number: int) -> None:
     """Means over worlds, and what each column has more than `off`, paired by world."""
-    picked = {column: [row.nights[column][number] for row in rows] for column in COLUMNS}
+    picked = {column: [row.nights[column][number] for row in rows] for column in columns}
     off = [night.decisions for night in picked[OFF]]
     means, gains = [], []
     for column, nights in picked.items():
@@ -226,12 +227,15 @@ def main() -> None:
     parser.set_defaults(method=METHOD)
     parser.add_argument("--home", type=Path, default=HOME, help="folder of data/learning and runs/learning")
     parser.add_argument("--only", nargs="*", help="names of worlds; none: all")
+    heard = [FUSED, FIFTH]
+    parser.add_argument("--columns", nargs="*", choices=[*COLUMNS], default=heard, help="what is compared with off")
     given = parser.parse_args()
+    columns = [column for column in COLUMNS if column in (OFF, *given.columns)]
     folder, worlds = find_worlds(given.choosing)
     grounds = [each for each in worlds if not given.only or each.name in given.only]
-    rows = gather(folder / "field" / given.method, grounds, given.home, given.workers)
-    show_night(rows, "First night", 0)
-    show_night(rows, "Second night", 1)
+    rows = gather(folder / "field" / given.method, grounds, given.home, columns, given.workers)
+    show_night(rows, columns, "First night", 0)
+    show_night(rows, columns, "Second night", 1)
 
 
 if __name__ == "__main__":
