@@ -76,7 +76,7 @@ class Localizer:
 
     @property
     def rollbacks(self) -> int:
-        """How often what it taught itself was given up."""
+        """How often all that it taught itself was taken back, because labels contradicted what was seen."""
         return self._student.guard.rollbacks if self._student else 0
 
     def new_drive(self) -> "Localizer":

@@ -75,6 +75,11 @@ class Balance:
         mean = near.mean(axis=0) if len(near) else vector
         self.note(place, vector - mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny))
 
+    def begin_anew(self) -> None:
+        """All was taken back. Lessons are counted on: views from before were of lessons that are gone."""
+        self._shift[:], self._views = 0.0, 0.0
+        self._heard[:], self._visited[:] = 0, 0
+
     def pick(self, count: int) -> Int[np.ndarray, " rows"]:
         """References of the places that waited longest, as rows of M₀; each has its turn."""
         if self._views < _KNOWN:
