@@ -151,7 +151,7 @@ def test_a_long_journal_asks_for_a_whole_state_and_stops_learning_without_one(tm
                 break
             writer.note(number, number, [lesson(number)])
             writer.flush()
-            assert writer.wants_save == (number >= 10)
+            assert writer.wants_save == (number >= 5)
         assert number == 41
         writer.note_saved((40).to_bytes(8, "little"))
         assert writer.flush()

@@ -41,7 +41,10 @@ def redo(localizer: Localizer, journal: Journal, stop: int | None = None) -> Red
     """
     here, done = describe(localizer), Redone()
     journal.check(here.map, here.settings, here.width)
-    todo = journal.entries[find_position(journal, localizer.classifier.ledger) : stop]
+    begin = find_position(journal, localizer.classifier.ledger)
+    if begin and journal.entries[begin - 1].kind is Kind.RETURNED and not localizer.rollbacks:
+        begin -= 1  # it is where the guard went back to, and its guard does not know that yet
+    todo = journal.entries[begin:stop]
     if any(entry.kind is Kind.BEYOND for entry in todo):
         raise InputError(
             f"{journal.folder}: goes on from a later state.npz, with lessons that are not in it; put that one back, or"

@@ -76,9 +76,9 @@ class JournalWriter:
 
     @property
     def wants_save(self) -> bool:
-        """Whether it is time for a whole state: without one, old lessons cannot go."""
+        """Whether it is time for a whole state: without one old lessons cannot go, and a restart has all to learn."""
         with self._changed:
-            return 2 * self._appender.unsaved >= self._most
+            return 4 * self._appender.unsaved >= self._most
 
     def note(self, frame: int, stamp: int, lessons: Iterable[Lesson], kind: Kind = Kind.OWN) -> None:
         """What `teach` learned after a frame, or that it learned nothing; or `learn`, of labels.
@@ -165,19 +165,22 @@ class JournalWriter:
             while self._take_batch():
                 if not self._try() and self._closing:
                     return
+        except BaseException as error:
+            self.trouble = f"{self._appender.path}: is not written any more ({error!r})"
+            raise
         finally:
             self._appender.close()
 
     def _take_batch(self) -> bool:
-        """Wait for something to write; whether there is something."""
+        """Wait for something to write, or a while after trouble; whether there is something to try."""
         with self._changed:
             if self.trouble and not self._closing:
                 self._changed.wait(_RETRY)
-            while not self._waiting and not self._batch and not self._moment and not self._closing:
+            while not (self._waiting or self._batch or self._moment or self.trouble or self._closing):
                 self._changed.wait()
             self._batch = [*self._batch, *self._waiting]
             self._waiting.clear()
-            return bool(self._batch) or self._moment is not None
+            return bool(self._batch) or self._moment is not None or not self._closing
 
     def _try(self) -> bool:
         """Write what there is; whether that was possible."""

@@ -181,6 +181,7 @@ class Student:
 
     def roll_back(self, learned: Classifier) -> None:
         """Go back to what was there before, with all that waits to be learned."""
+        self.guard.begin(learned)  # one that is done again may begin there
         self.guard.roll_back(learned)
         self._balance.begin_anew()
         self._exams.clear()
