@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tmapr.artifacts.atomic import replacing
+from tmapr.artifacts.atomic import naming, replacing
 from tmapr.artifacts.lock import writing
 from tmapr.journal.journal import LOCK, Journal, name_segment
 from tmapr.journal.records import LESSONS, Kind, LessonRecord, Record, pack
@@ -128,7 +128,7 @@ class Appender:
 
 def append_marks(folder: Path, before: Header, *records: Record) -> None:
     """Append to a journal that nobody else writes, flushed; `before` is what was learned when it ended."""
-    with writing(folder, "wait until the drive ends", LOCK):
+    with writing(folder, "wait until the drive ends", LOCK), naming(folder):
         appender = Appender(folder, before, _UNBOUNDED)
         try:
             appender.append(records)
