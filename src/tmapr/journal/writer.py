@@ -143,12 +143,15 @@ class JournalWriter:
             return True
 
     def close(self) -> None:
-        """Write what is still to be written, if it can be, and let go of the journal."""
+        """Write what is still to be written, if it can be, and let go of the journal; a disk that hangs is left alone."""
         with self._changed:
             self._end_skipping()
             self._closing = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            self.trouble = f"{self._appender.path}: the disk does not answer; what was learned last may be lost"
+            return
         self._held.close()
 
     def __enter__(self) -> "JournalWriter":
