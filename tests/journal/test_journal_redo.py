@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from taught import assert_same_bits, begin, environment, follow, fresh, learned_arrays, traverse
+from tmapr.artifacts.arrays import digest
 from tmapr.exceptions import InputError
 from tmapr.journal.journal import Journal
 from tmapr.journal.moment import go_on
@@ -142,3 +143,23 @@ def test_a_lesson_is_learned_again_only_where_it_was(lap):
     assert_same_bits(learned_arrays(other), before)
     assert environment().digest == describe(localizer).map
     assert np.isfinite(lesson.rows).all()
+
+
+def test_a_replay_that_leaves_out_the_frames_that_were_skipped_is_the_same_drive(tmp_path):
+    localizer, replayed, recording = fresh(), fresh(), traverse(2, "dusk")
+    with begin(localizer, tmp_path, lose_at_most=100_000) as writer:
+        for row in range(170):
+            estimate = localizer.observe(recording.percepts[row])
+            if row % 40 > 33:  # the disk is slow now and then
+                writer.note_skipped(row)
+            else:
+                writer.note(row, estimate.stamp, localizer.teach(estimate))
+    journal = Journal.open(tmp_path)
+    for row in range(170):
+        estimate = replayed.observe(recording.percepts[row])
+        if not any(row in span for span in journal.skipped):
+            replayed.teach(estimate)
+    assert len(journal.lessons) > 10
+    assert digest(replayed.arrays()) == digest(localizer.arrays())
+    follow(replayed, range(170, 171))
+    assert digest(replayed.arrays()) != digest(localizer.arrays())
