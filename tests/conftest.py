@@ -35,6 +35,8 @@ WHOLE_RUNS = (
     "tests/contracts/test_foreign",
     "tests/contracts/test_places_to_run",
     "tests/end_to_end",
+    "tests/journal/test_journal_moment",
+    "tests/journal/test_journal_redo",
     "tests/latency",
     "tests/live/test_viewer_finished",
     "tests/reports/film",
