@@ -49,7 +49,7 @@ NOT_RUN = {
     ".venv/bin/python benchmarks/finetuning.py": "a quarter of an hour",
     ".venv/bin/python benchmarks/same_results.py fdac65f HEAD": "a quarter of an hour",
     ".venv/bin/python benchmarks/mutants.py": "a quarter of an hour, and changes the sources",
-    "tmapr state rollback runs/street/live --last 20": "of a drive that learned; tests/end_to_end/test_state_command.py",
+    "tmapr state rollback runs/street/live --last 20": "of a drive that learned; test_state_command.py",
     "tmapr state unlearn runs/street/live --stamps 1700000000000000000 1700000060000000000": "the same",
     "tmapr state merge runs/street runs/robot1 runs/robot2 --out runs/fleet": "of two robots; the same",
     "make places": "hours, and real sets that are not shipped",
