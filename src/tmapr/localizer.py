@@ -76,7 +76,7 @@ class Localizer:
 
     @property
     def rollbacks(self) -> int:
-        """How often what it taught itself was given up."""
+        """How often all that it taught itself was taken back, because labels contradicted what was seen."""
         return self._student.guard.rollbacks if self._student else 0
 
     def new_drive(self) -> "Localizer":
@@ -126,8 +126,7 @@ class Localizer:
 
     def _advance(self, percept: Percept) -> Estimate:
         """The tracker's answer, in metres of the map."""
-        late = self.tracker.answer_late(percept)
-        if late:
+        if late := self.tracker.answer_late(percept):
             return late
         if percept.fault:
             return self.tracker.pass_over(percept)

@@ -215,6 +215,19 @@ def test_going_back_unlearns_where_the_journal_begins_too_late(run, capsys):
     assert "nothing to take back" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [("rollback", "--last", "9"), ("unlearn", "{name}")])
+def test_a_command_that_was_killed_before_it_saved_is_finished_by_who_opens_the_run_next(words, run):
+    folder, lessons = run
+    old = (folder / "state.npz").read_bytes()
+    verb, *rest = (word.format(name=f"{lessons[4].name:016x}") for word in words)
+    assert command("state", verb, folder, *rest) == 0
+    (folder / "state.npz").write_bytes(old)
+    left = lessons[:-9] if verb == "rollback" else [lesson for lesson in lessons if lesson is not lessons[4]]
+    assert_solves(open_all(folder), left)
+    more = teach(folder, range(220, 300), save=False)
+    assert_solves(open_all(folder), [*left, *more])
+
+
 def test_going_back_to_the_map_leaves_the_map(run):
     folder, _ = run
     assert command("state", "rollback", folder, "--all") == 0

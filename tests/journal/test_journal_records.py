@@ -45,7 +45,7 @@ def assert_same(lesson, other):
 def test_rows_are_made_again_bit_for_bit_over_thousands_of_lessons(use, digits, rng):
     """Also while others are unlearned, which leaves U's direction as it is."""
     classifier, kept = make(rng, use=use), []
-    for descriptor in digits(unit(rng, 1500)):
+    for descriptor in digits(unit(rng, 500)):
         lesson = classifier.learn(descriptor, rng.uniform(0, 100, size=2))
         kept.append((lesson, through_bytes(lesson)))
         if rng.random() < 0.1:

@@ -107,3 +107,17 @@ def test_a_reference_of_which_nothing_would_be_left_stays_as_it_is(memory):
     balance, reference = Balance(memory), memory.descriptors[0].astype(float)
     visit(balance, 0, difference=-reference)
     np.testing.assert_array_equal(balance.imagine(reference), reference)
+
+
+def test_a_balance_that_begins_anew_knows_no_place_and_no_condition(memory, rng):
+    balance = Balance(memory)
+    for place in range(8):
+        visit(balance, place, difference=rng.normal(size=DIM))
+    before = balance.lessons
+    balance.begin_anew()
+    assert not balance.known.any()
+    assert len(balance.pick(2)) == 0
+    np.testing.assert_allclose(balance.imagine(memory.descriptors[0].astype(float)), memory.descriptors[0], atol=1e-6)
+    visit(balance, 2)
+    assert not balance.knows(2, before)
+    assert balance.knows(2, balance.lessons)

@@ -1,8 +1,11 @@
 """Which classifier answers, and when that changes."""
 
+import logging
+
 import numpy as np
 import pytest
 
+from tmapr.artifacts.arrays import digest
 from tmapr.learning.guard import Guard, Tally
 from tmapr.places.classifier import Classifier, Places
 from tmapr.places.mixture import Mixture
@@ -34,6 +37,12 @@ def judge(guard, differences):
     for difference in differences:
         guard.judge(difference)
     return guard.passed
+
+
+def check(guard, evidence):
+    for each in evidence:
+        guard.check(each)
+    return guard.fallen
 
 
 def look(rng):
@@ -133,3 +142,109 @@ def test_which_one_answers_survives_a_restart(guard, learned, rng):
     assert again.choose(learned, 1.0) is learned
     np.testing.assert_array_equal(again.base.predict(descriptor).scores, guard.base.predict(descriptor).scores)
     assert [again.passed, again.tally.count, again.tally.mean] == [True, guard.tally.count, guard.tally.mean]
+
+
+def draw_labels(rng, count, share):
+    """The evidence of labels, of which a share is contradicted."""
+    return np.where(rng.random(count) < share, -2.0, 3.0)
+
+
+def test_labels_that_are_seldom_contradicted_are_believed(guard, rng):
+    assert not check(guard, draw_labels(rng, 2000, 0.02))
+
+
+def test_one_wrong_label_in_five_is_noticed_within_a_hundred(learned, rng):
+    for _ in range(20):
+        guard = Guard()
+        guard.begin(learned)
+        check(guard, draw_labels(rng, 1000, 0.02))
+        assert any(check(guard, [evidence]) for evidence in draw_labels(rng, 100, 0.25))
+
+
+@pytest.mark.parametrize(("count", "fallen"), [(5, False), (6, True)])
+def test_a_few_views_in_a_row_may_contradict_their_labels(guard, count, fallen):
+    assert check(guard, [3.0] * 100 + [-0.1] * count) is fallen
+
+
+def test_labels_that_were_right_for_long_do_not_excuse_wrong_ones(guard):
+    assert check(guard, [3.0] * 10_000 + [-0.1] * 6)
+
+
+def test_what_recognises_less_than_the_map_has_to_go(guard):
+    judge(guard, [-0.5, -0.7] * 6)
+    assert guard.fallen
+
+
+def test_a_rollback_restores_bit_for_bit(guard, learned, rng):
+    before = digest(learned.arrays())
+    for _ in range(5):
+        learned.learn(look(rng), rng.uniform(-50.0, 50.0, 2))
+    assert digest(learned.arrays()) != before
+    guard.roll_back(learned)
+    assert digest(learned.arrays()) == before == digest(guard.base.arrays())
+
+
+def test_after_a_rollback_it_learns_as_if_for_the_first_time(guard, learned, rng):
+    other, view, again = learned.continue_from(learned.arrays()), look(rng), look(rng)
+    learned.learn(view, np.array([3.0, 0.0]))
+    guard.roll_back(learned)
+    first, second = (classifier.learn(again, np.array([9.0, 0.0])) for classifier in (learned, other))
+    assert first.name == second.name
+    assert digest(learned.arrays()) == digest(other.arrays()) != digest(guard.base.arrays())
+
+
+def test_what_somebody_taught_outlives_a_rollback(guard, learned, rng):
+    learned.learn(look(rng), np.array([3.0, 0.0]))
+    seen = look(rng)
+    lesson = learned.learn(seen, np.array([100.0, 0.0]))
+    guard.adopt(lesson, seen)
+    guard.roll_back(learned)
+    assert learned.holds(lesson)
+    learned.unlearn(lesson)
+
+
+def test_a_rollback_is_told_once_with_its_reason(guard, learned, caplog):
+    check(guard, [-1.0] * 6)
+    with caplog.at_level(logging.WARNING, "tmapr"):
+        guard.roll_back(learned)
+    assert [record.getMessage() for record in caplog.records] == [
+        "what was learned while driving is taken back, for the 1. time: labels contradict what is seen"
+    ]
+
+
+def test_nothing_is_learned_again_before_the_doubt_is_gone_and_each_time_it_takes_longer(guard, learned):
+    rests = []
+    for _ in range(3):
+        check(guard, [-1.0] * 6)
+        guard.roll_back(learned)
+        rests.append(0)
+        while guard.resting:
+            assert not check(guard, [3.0])
+            rests[-1] += 1
+    assert rests[0] >= 50
+    assert rests[1] == pytest.approx(2 * rests[0], abs=1)
+    assert rests[2] == pytest.approx(3 * rests[0], abs=2)
+    assert guard.rollbacks == 3
+
+
+def test_labels_that_stay_wrong_end_no_rest(guard, learned, rng):
+    guard.roll_back(learned)
+    check(guard, draw_labels(rng, 5000, 0.25))
+    assert guard.resting
+    assert guard.rollbacks == 1
+
+
+def test_doubt_and_rest_survive_a_restart(guard, learned):
+    check(guard, [-1.0] * 6)
+    guard.roll_back(learned)
+    check(guard, [3.0] * 7)
+    again = Guard()
+    again.restore(guard.arrays(), learned)
+    assert [again.doubt, again.resting, again.rollbacks] == [guard.doubt, True, 1]
+
+
+def test_a_state_from_before_there_were_rollbacks_is_read(guard, learned):
+    kept = {name: array for name, array in guard.arrays().items() if name not in ("doubt", "resting", "rollbacks")}
+    again = Guard()
+    again.restore(kept, learned)
+    assert [again.doubt, again.resting, again.rollbacks] == [0.0, False, 0]

@@ -9,6 +9,7 @@ from made_up import record_percepts
 from tmapr.artifacts.arrays import digest
 from tmapr.config import changed
 from tmapr.labels import Labels
+from tmapr.learning import Student
 from tmapr.places.classifier import Places, merge
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
@@ -16,7 +17,7 @@ from tmapr.running.progressive import localize
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map, resume
-from tmapr.tracking.smoothing import LAG
+from tmapr.tracking.smoothing import LAG, View
 from tmapr.types import NANOSECONDS
 
 DIM = 32
@@ -181,3 +182,92 @@ def test_a_second_drive_goes_on_with_what_the_first_one_learned(lap):
     assert len(again["own.vectors"]) == 0
     for name in ("own.guard.passed", "own.guard.tally", "own.balance.visited", "classifier.ridge.weights"):
         np.testing.assert_array_equal(again[name], learned[name])
+
+
+FLOOR = np.log(0.05)
+"""The evidence that is left to a place which a view shows nothing of."""
+
+
+@pytest.fixture
+def misled(monkeypatch):
+    """Half of the labels are of the other side of the block: which, the view alone says, as after a restart."""
+    let_go = Student._let_go
+
+    def let_go_wrong(student):
+        seen = student._seen[0]
+        if int(1e6 * abs(seen.vector[0])) % 2:
+            return let_go(student)
+        student._seen[0] = replace(seen, chances=np.full_like(seen.chances, FLOOR))
+        label = let_go(student)
+        if label is None:
+            return None
+        across = (label.place.rows + len(student._route) // 2) % len(student._route)
+        return replace(label, place=View(across, label.place.masses, label.place.metres))
+
+    monkeypatch.setattr(Student, "_let_go", let_go_wrong)
+    return monkeypatch
+
+
+def test_right_labels_are_not_taken_back(lap):
+    assert lap[0].rollbacks == 0
+
+
+def test_labels_that_contradict_what_is_seen_are_taken_back_bit_for_bit(misled, environment, dusk):
+    localizer, taught = build(FUSED, environment), 0
+    before = digest(localizer.classifier.arrays())
+    for row in range(len(dusk)):
+        lessons = localizer.teach(localizer.observe(dusk.percepts[row]))
+        taught += len(lessons)
+        if localizer.rollbacks:
+            break
+    assert taught > 10
+    assert lessons == []
+    assert digest(localizer.classifier.arrays()) == before
+    assert localizer.arrays()["own.due.vectors"].shape[0] == 0
+    assert not localizer.arrays()["own.balance.visited"].any()
+
+
+def test_with_wrong_labels_a_drive_ends_as_with_off(misled, environment, dusk):
+    localizer, steady = build(FUSED, environment), build(OFF, environment)
+    for recording, count in ((dusk, 300), (traverse(4, "dusk"), 100)):
+        ours, theirs = (localize(each.new_drive(), recording, range(count)) for each in (localizer, steady))
+        for mine, other in zip(ours.estimates, theirs.estimates, strict=True):
+            np.testing.assert_array_equal(mine.belief.mean, other.belief.mean)
+    assert localizer.rollbacks >= 1
+
+
+def test_stopping_and_continuing_across_a_rollback_equals_never_stopping(misled, environment, dusk, tmp_path):
+    environment.save(tmp_path / "map.npz")
+    steady, stopped = build(FUSED, environment), build(FUSED, environment)
+    for row in range(300):
+        for localizer in (steady, stopped):
+            localizer.teach(localizer.observe(dusk.percepts[row]))
+        if row % 25 == 0:
+            stopped.save(tmp_path)
+            stopped = resume(FUSED, Map.load(tmp_path / "map.npz", FUSED), tmp_path / "state.npz")
+    assert stopped.rollbacks == steady.rollbacks >= 1
+    assert digest(stopped.arrays()) == digest(steady.arrays())
+
+
+def test_a_rollback_is_one_of_all_drives_that_share_a_state(misled, environment, dusk):
+    first = build(FUSED, environment)
+    before = digest(first.classifier.arrays())
+    second = first.fork()
+    follow(second, dusk, range(60))
+    follow(first, dusk, range(300))
+    assert second.rollbacks == first.rollbacks >= 1
+    assert digest(second.classifier.arrays()) == before
+    follow(second, dusk, range(60, 100))
+    assert digest(second.classifier.arrays()) == before
+
+
+def test_where_labels_are_right_again_it_learns_again(misled, environment, dusk):
+    localizer = build(FUSED, environment)
+    follow(localizer, dusk, range(300))
+    assert localizer.rollbacks == 1
+    misled.undo()
+    follow(localizer, dusk, range(300, len(dusk)))
+    lessons = [lesson for after in follow(localizer.new_drive(), dusk, range(len(dusk))) for lesson in after]
+    assert localizer.rollbacks == 1
+    assert len(lessons) > 20
+    assert all(localizer.classifier.holds(lesson) for lesson in lessons)

@@ -73,12 +73,20 @@ class Process:
         self.say(json.dumps(given))
         assert self.hear() == "sent"
 
-    def kill(self):
-        """It and what it was told with."""
-        self._process.kill()
-        self._process.wait()
-        self._reader.join()
+    def finish(self):
+        """The exit code, once it has ended by itself."""
+        return self._process.wait(PATIENCE)
+
+    def end(self):
+        """Those who have children are asked first; those who read what they are told have heard it all."""
         self._process.stdin.close()
+        self._process.terminate()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
         self._process.stdout.close()
 
 
@@ -88,7 +96,23 @@ def run(*command, **environment):
     try:
         yield process
     finally:
-        process.kill()
+        process.end()
+
+
+@contextmanager
+def run_master(folder):
+    """A roscore with its logs in a folder; gives the environment of its nodes."""
+    port = find_port()
+    nodes = {
+        "ROS_MASTER_URI": f"http://127.0.0.1:{port}",
+        "ROS_HOSTNAME": "127.0.0.1",
+        "ROS_LOG_DIR": str(folder / "log"),
+        "PYTHONPATH": "",
+    }
+    with run("roscore", "-p", port, **nodes) as master:
+        while "started core service" not in master.hear():
+            pass
+        yield nodes
 
 
 @contextmanager
@@ -117,5 +141,9 @@ class Heard:
 
     def close(self):
         self.source.close()
+        self.join()
+
+    def join(self):
+        """It ends by itself."""
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()

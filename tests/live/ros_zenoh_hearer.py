@@ -1,7 +1,7 @@
 """A client of the robot's graph, as a process that shares no code with what is tested: CDR by mcap-ros2-support.
 
-Given an endpoint and the definitions of types (a file with JSON), it prints a JSON line for each token that comes or
-goes and for each message under any topic's key.
+Given an endpoint, the definitions of types (a file with JSON) and how it connects, it prints a JSON line for each token
+that comes or goes and for each message under any topic's key.
 """
 
 import json
@@ -57,8 +57,9 @@ def see(token):
 
 
 config = zenoh.Config()
-config.insert_json5("mode", '"client"')
+config.insert_json5("mode", json.dumps(sys.argv[3]))
 config.insert_json5("connect/endpoints", json.dumps([sys.argv[1]]))
+config.insert_json5("listen/endpoints", json.dumps({"peer": ["tcp/localhost:0"]}))
 config.insert_json5("scouting/multicast/enabled", "false")
 with zenoh.open(config) as session:
     subscriber = session.declare_subscriber("0/**", hear)

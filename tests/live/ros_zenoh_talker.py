@@ -1,10 +1,12 @@
 """A robot's camera and odometry on zenoh, as a process that shares no code with what is tested: CDR by `struct`.
 
-Reads one JSON object a line: `{"topic", "kind", "stamp": [sec, nanosec], "skip", ...}` with what the kind needs, and
-answers each with a line once it was sent. Before the first message of a topic it waits until somebody's token says
-that he listens to it; `skip` leaves out so many numbers, as messages that were lost on the way do.
+Given an endpoint and how it connects, it reads one JSON object a line, `{"topic", "kind", "stamp": [sec, nanosec],
+"skip", ...}` with what the kind needs, and answers each with a line once it was sent. Before the first message of a
+topic it waits until somebody's token says that he listens to it; `skip` leaves out so many numbers, as messages that
+were lost on the way do.
 """
 
+import base64
 import json
 import os
 import struct
@@ -46,11 +48,14 @@ def header(given):
 
 
 def image(given):
-    shape = given["shape"]
-    counts = np.random.default_rng(given["seed"]).integers(0, 2**16, shape, dtype=np.uint16)
-    encoding = given.get("encoding", "mono16")
-    body = header(given).put("I", *shape).text(encoding).put("B", 0).put("I", 2 * shape[1])
-    return body.blob(counts.tobytes()).finish()
+    """Its pixels, or a generator's seed for 16-bit ones."""
+    shape, encoding = given["shape"], given.get("encoding", "mono16")
+    if "data" in given:
+        pixels = base64.b64decode(given["data"])
+    else:
+        pixels = np.random.default_rng(given["seed"]).integers(0, 2**16, shape, dtype=np.uint16).tobytes()
+    body = header(given).put("I", *shape).text(encoding).put("B", 0).put("I", len(pixels) // shape[0])
+    return body.blob(pixels).finish()
 
 
 def odometry(given):
@@ -107,8 +112,9 @@ class Topic:
 
 def main():
     config = zenoh.Config()
-    config.insert_json5("mode", '"client"')
+    config.insert_json5("mode", json.dumps(sys.argv[2]))
     config.insert_json5("connect/endpoints", json.dumps([sys.argv[1]]))
+    config.insert_json5("listen/endpoints", json.dumps({"peer": ["tcp/localhost:0"]}))
     config.insert_json5("scouting/multicast/enabled", "false")
     topics = {}
     with zenoh.open(config) as session:

@@ -1,6 +1,8 @@
 """ROS 2 by zenoh: a real router, and nodes that are processes of their own and share no code with ours."""
 
+import base64
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -9,9 +11,10 @@ import pytest
 from answered import HEALTH
 from ros_processes import HERE, Heard, find_port, run, run_router, wait_until
 
+import tmapr
 from tmapr.exceptions import InputError
 from tmapr.live.definitions import load_types
-from tmapr.live.events import Pose, Start
+from tmapr.live.events import Pose, Scene, Start
 from tmapr.live.messages import TOPICS, Frames, name_topic
 from tmapr.live.ros2 import Ros2Node
 from tmapr.live.speaker import Speaker
@@ -31,19 +34,25 @@ def endpoint():
         yield f"tcp/127.0.0.1:{port}"
 
 
-def talk(endpoint):
-    return run(sys.executable, HERE / "ros_zenoh_talker.py", endpoint)
+@pytest.fixture
+def mode():
+    """How the others connect: nodes of ROS are peers of one another, and of the router."""
+    return "peer"
+
+
+def talk(endpoint, mode="peer"):
+    return run(sys.executable, HERE / "ros_zenoh_talker.py", endpoint, mode)
 
 
 @pytest.fixture
-def talker(endpoint):
-    with talk(endpoint) as talker:
+def talker(endpoint, mode):
+    with talk(endpoint, mode) as talker:
         yield talker
 
 
 @pytest.fixture
-def hearer(endpoint, tmp_path):
-    with run(sys.executable, HERE / "ros_zenoh_hearer.py", endpoint, write_definitions(tmp_path)) as hearer:
+def hearer(endpoint, mode, tmp_path):
+    with run(sys.executable, HERE / "ros_zenoh_hearer.py", endpoint, write_definitions(tmp_path), mode) as hearer:
         hearer.hear_until(lambda told: {"up": True} in told)
         yield hearer
 
@@ -86,7 +95,8 @@ def make_counts(seed, shape):
     return np.random.default_rng(seed).integers(0, 2**16, shape, dtype=np.uint16)
 
 
-def test_images_and_their_stamps_come_bit_for_bit(listen, talker):
+@pytest.mark.parametrize("mode", ["peer", "client"])
+def test_images_and_their_stamps_come_bit_for_bit(listen, talker, mode):
     heard = listen()
     shape = [512, 640]
     for seed in range(20):
@@ -212,7 +222,8 @@ def test_frames_come_again_after_the_router_was_away():
         heard.close()
 
 
-def test_answers_are_heard_with_the_stamps_of_their_frames(endpoint, hearer, scene, answers):
+@pytest.mark.parametrize("mode", ["peer", "client"])
+def test_answers_are_heard_with_the_stamps_of_their_frames(endpoint, hearer, scene, answers, mode):
     frames = Frames()
     sink = TopicSink(Ros2Node(endpoint=endpoint), frames)
     sink.begin(scene)
@@ -236,6 +247,29 @@ def test_answers_are_heard_with_the_stamps_of_their_frames(endpoint, hearer, sce
     sink.close()
 
 
+def test_tmapr_live_answers_a_night_over_ros_2_as_offline_bit_for_bit(
+    endpoint, talker, hearer, scene, answers, tmp_path
+):
+    given, topics = answers[:12], ("/tmapr/fix", "/tmapr/odometry", "/tmapr/gps", "/tf")
+    arguments = ["--source", f"ros2:{IMAGE['topic']}", "--router", endpoint, "--run", tmp_path, "--frames", len(given)]
+    source = str(Path(tmapr.__file__).parents[1])
+    program = [sys.executable, "-c", "from tmapr.cli.main import run; run()", "live", scene.map_folder, *arguments]
+    speaker, told = Speaker(), []
+    expected = [message for answer in given for message in speaker.speak(answer)]
+    with run(*program, PYTHONPATH=source + os.pathsep + os.environ.get("PYTHONPATH", "")) as ours:
+        for number, answer in enumerate(given, 1):
+            counts = answer.frame.image()
+            pixels = {"encoding": "mono8", "shape": counts.shape, "data": base64.b64encode(counts.tobytes()).decode()}
+            talker.tell(**IMAGE, stamp=divmod(answer.frame.stamp, 10**9), **pixels)
+            told = hearer.hear_until(lambda told, number=number: len(find(told, "/tmapr/odometry")) == number, told)
+        told = hearer.hear_until(lambda told: sum(each.get("topic") in topics for each in told) == len(expected), told)
+        assert ours.finish() == 0
+    for topic in topics:
+        said = [fill_up(message.value) for message in expected if name_topic(message.topic, "tmapr") == topic]
+        assert said
+        assert [straighten(each["message"]) for each in find(told, topic)] == said
+
+
 def straighten(value):
     """Stamps as one integer, as our messages have them."""
     if isinstance(value, dict):
@@ -249,15 +283,15 @@ def fill_up(value):
     return json.loads(json.dumps(value))
 
 
-def test_messages_of_a_topic_are_numbered(endpoint, hearer, scene, answers):
+def test_what_was_said_last_is_heard(endpoint, hearer, scene):
     sink = TopicSink(Ros2Node(endpoint=endpoint))
     sink.begin(scene)
-    for _ in range(3):
+    for _ in range(200):
         sink.report(HEALTH)
-    heard = find(hearer.hear_until(lambda told: len(find(told, "/diagnostics")) == 3), "/diagnostics")
-    assert [told["sequence"] for told in heard] == [1, 2, 3]
-    assert len({told["gid"] for told in heard}) == 1
     sink.close()
+    told = hearer.hear_until(lambda told: any(each.get("sequence") == 200 for each in told))
+    assert [each["sequence"] for each in find(told, "/diagnostics")] == list(range(1, 201))
+    assert len({each["gid"] for each in find(told, "/diagnostics")}) == 1
 
 
 @pytest.mark.parametrize(("distro", "digest"), [("humble", "TypeHashNotSupported"), ("kilted", None)])
@@ -306,15 +340,15 @@ def test_only_who_listens_says_so(endpoint, hearer, talker, listen):
     assert tuple(find_tokens(told, "MS")[0][9:]) == image
 
 
-def test_a_map_without_degrees_announces_none(endpoint, hearer, scene):
-    from dataclasses import replace
-
-    from tmapr.geodesy import LOCAL_FRAME
-
-    localizer = scene.localizer.fork()
-    localizer._stages = replace(localizer._stages, frame=LOCAL_FRAME)
+def test_a_map_without_degrees_announces_none(endpoint, hearer, tmp_path):
+    stamps = 1_700_000_000 * 10**9 + np.arange(60) * 10**8
+    positions = np.stack([np.arange(60.0), np.zeros(60)], axis=1)
+    descriptors = np.random.default_rng(0).normal(size=(60, 16))
+    localizer = tmapr.make_map(
+        tmapr.Recording.from_arrays("noon", stamps, descriptors, truth=positions), tmp_path / "map"
+    )
     sink = TopicSink(Ros2Node(endpoint=endpoint), Frames(tf="none"))
-    sink.begin(replace(scene, localizer=localizer))
+    sink.begin(Scene(localizer, tmp_path / "map", tmp_path / "run", "noon"))
     sink.report(HEALTH)
     told = hearer.hear_until(lambda told: find(told, "/diagnostics") and len(find_tokens(told, "MP")) == 3)
     topics = {parts[9] for parts in find_tokens(told, "MP")}

@@ -2,7 +2,7 @@
 
 import pytest
 import zenoh.ext
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmapr.live.definitions import load_types
@@ -85,6 +85,7 @@ def test_a_type_is_spelt_and_read(kind):
 integers = st.integers(-(2**63), 2**63 - 1)
 
 
+@settings(deadline=None, derandomize=True)
 @given(integers, integers, st.binary(min_size=16, max_size=16))
 def test_an_attachment_is_what_zenoh_serialises(sequence, sent, publisher):
     parts = zenoh.ext.Int64(sequence), zenoh.ext.Int64(sent), publisher
@@ -94,6 +95,7 @@ def test_an_attachment_is_what_zenoh_serialises(sequence, sent, publisher):
     assert Attachment.unpack(expected) == attachment
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.binary(max_size=64))
 def test_no_other_attachment_is_refused_with_more_than_none(raw):
     found = Attachment.unpack(raw)

@@ -1,27 +1,20 @@
 """What the viewer is given, read back by Rerun's own reader."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import cv2
 import numpy as np
 import pytest
+from viewed import Recorded, write
 
 import tmapr
-from tmapr.exceptions import InputError
 from tmapr.live.events import Health, Part
 from tmapr.live.viewer.sink import open_view
 from tmapr.perception.image import Image
 from tmapr.reports.film.colours import STATUSES, list_grays, list_heat
 from tmapr.types import CHI2_95, Fault, Reason, Status, Verdict
-
-pytest.importorskip("rerun", reason="the viewer's tests read recordings with rerun-sdk")
-
-from rerun.chunk import RrdReader
 
 WELL = Health(1.0, taken=9, answered=8, dropped=1, lessons=2, rollbacks=0, parts=(Part("source", done=9),))
 LATE = replace(WELL, parts=(Part("viewer", done=3, late=True), Part("learning", done=2, late=True)))
@@ -40,61 +33,6 @@ PER_FRAME = {
     "/route/probability",
     "/state",
 }
-
-PROGRAM = """
-import sys
-from pathlib import Path
-
-import tmapr
-from tmapr.live.events import Answer, Scene, Timings
-from tmapr.live.viewer.sink import open_view
-
-folder = Path(sys.argv[1])
-localizer = tmapr.load(folder).new_drive()
-sink = open_view(sys.argv[2])
-sink.begin(Scene(localizer, folder, folder, "night"))
-for number, frame in enumerate(tmapr.open_sequence(tmapr.locate_sample() / "night", frame=localizer.frame)[:3]):
-    sink.take(Answer(number, frame, localizer.step(frame), Timings(0.0, 0.0, 0.0, 0.0)))
-sink.close()
-"""
-
-
-def write(path, scene, answers):
-    sink = open_view(str(path))
-    sink.begin(scene)
-    for answer in answers:
-        sink.take(answer)
-    sink.close()
-    return Recorded(path)
-
-
-class Recorded:
-    """Every row of every entity, by the frame's number."""
-
-    def __init__(self, path):
-        self.reader = RrdReader(path)
-        self.rows, self.static, self.stamps, self.texts = {}, {}, {}, []
-        for chunk in self.reader.stream():
-            batch = chunk.to_record_batch()
-            columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-            held = self.static if chunk.is_static else self.rows.setdefault(chunk.entity_path, {})
-            for row in range(batch.num_rows):
-                values = {name: column[row] for name, column in columns.items()}
-                if chunk.is_static:
-                    held.setdefault(chunk.entity_path, {}).update(values)
-                    continue
-                assert set(chunk.timeline_names) == {"frame", "stamp"}
-                held.setdefault(values["frame"], {}).update(values)
-                self.texts += values.get("TextLog:text", [])
-                self.stamps[values["frame"]] = batch.column("stamp")[row].value
-
-    def at(self, path, frame, name):
-        """The last value at a frame."""
-        return self.rows[path][max(number for number in self.rows[path] if number <= frame)][name]
-
-    @property
-    def middle(self):
-        return np.array(self.static["/__properties/map"]["middle"])
 
 
 @pytest.fixture(scope="module")
@@ -274,47 +212,6 @@ def test_where_the_mapped_images_are_gone_the_viewer_says_so(tmp_path, scene, an
     (words,) = found.at("/match/words", 2, "Points2D:labels")
     assert re.fullmatch("images of noon are not at .*elsewhere", words)
     assert sorted(found.rows["/match/image"]) == [0]
-
-
-def test_the_home_folder_stays_empty(tmp_path, scene):
-    """No settings, no identity, no usage data: in a new process, since what was written once is not written again."""
-    home = tmp_path / "home"
-    home.mkdir()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
-    given = [scene.map_folder, tmp_path / "night.rrd"]
-    subprocess.run([sys.executable, "-c", PROGRAM, *map(str, given)], env=kept | {"HOME": str(home)}, check=True)
-    assert (tmp_path / "night.rrd").stat().st_size > 10_000
-    assert list(home.rglob("*")) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("serve:0", "a port is a number"),
-        ("serve:70000", "a port is a number"),
-        ("serve:", "a port is a number"),
-        ("night.mp4", "must be one of"),
-        ("", "must be one of"),
-        ("nowhere/at/all/night.rrd", "there is no such folder"),
-    ],
-)
-def test_ways_that_lead_nowhere_are_refused(text, why):
-    with pytest.raises(InputError, match=why):
-        open_view(text)
-
-
-def test_a_file_that_cannot_be_begun_is_refused(scene, tmp_path):
-    (tmp_path / "full.rrd").symlink_to("/dev/full")
-    with pytest.raises(InputError, match="cannot be written"):
-        open_view(str(tmp_path / "full.rrd")).begin(scene)
-
-
-def test_a_disk_that_fills_up_is_told_at_the_end(scene, tmp_path):
-    limited = ["bash", "-c", 'ulimit -f 40; exec "$0" "$@"', sys.executable, "-c", PROGRAM]
-    given = [str(scene.map_folder), str(tmp_path / "night.rrd")]
-    ended = subprocess.run([*limited, *given], capture_output=True, text=True)
-    assert ended.returncode == 1
-    assert "the recording for the viewer is not whole" in ended.stderr.splitlines()[-1]
 
 
 def tensor(value):

@@ -41,7 +41,7 @@ def live(  # noqa: PLR0913 (each an option)
         Literal["ros1", "ros2"] | None, typer.Option(help="publish answers (default: where the source is)")
     ] = None,
     router: Annotated[str, typer.Option(metavar="ENDPOINT", help="ROS 2: the zenoh router")] = "tcp/localhost:7447",
-    domain: Annotated[int, typer.Option(help="ROS 2: the domain")] = 0,
+    domain: Annotated[int, typer.Option(envvar="ROS_DOMAIN_ID", help="ROS 2: the domain")] = 0,
     distro: Annotated[str, typer.Option(metavar="NAME", help="ROS 2: the robot's release")] = "jazzy",
     tf: Annotated[Literal["base", "odom", "none"], typer.Option(help="publish map→base, map→odom or neither")] = "base",
     view: View = None,

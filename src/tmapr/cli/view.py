@@ -10,23 +10,23 @@ from tmapr.cli.options import Quiet, make_teller, make_watch
 if TYPE_CHECKING:
     from tmapr.live.viewer.ways import Way
 
-_WAYS = "spawn|serve|serve:PORT|FILE.rrd"
-View = Annotated[
-    str | None, typer.Option("--view", metavar=_WAYS, help="show it in the Rerun viewer: here, served, or as a file")
-]
+_WHERE = "spawn (one here), serve or serve:PORT (for one elsewhere), or FILE.rrd"
+View = Annotated[str | None, typer.Option("--view", metavar="WHERE", help=f"show it in the Rerun viewer: {_WHERE}")]
 
 
 def view(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="a finished run folder")],
-    where: Annotated[
-        str, typer.Argument(metavar=f"[{_WAYS}]", help="a viewer here, a server for one elsewhere, or a file")
-    ] = "spawn",
+    where: Annotated[str, typer.Argument(metavar="spawn|serve|serve:PORT|FILE.rrd", help=_WHERE)] = "spawn",
     sequence: Annotated[
         str | None, typer.Option(metavar="NAME", help="which sequence it localized (default: the first test)")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Look at a run in the Rerun viewer: camera, match, map with track and belief, verdicts and curves over time."""
+    from tmapr.artifacts.run import RunFolder
+    from tmapr.running.finished import require_run
+
+    require_run(RunFolder(run))
     show_in_viewer(run, choose_way(where), sequence, quiet=quiet)
 
 
@@ -42,15 +42,15 @@ def show_in_viewer(run: Path, way: "Way", sequence: str | None = None, *, quiet:
     """Show one of the sequences that a run localized."""
     from tmapr.artifacts.run import RunFolder
     from tmapr.live.viewer.finished import show_run
-    from tmapr.reports.reported import ReportedRun
-    from tmapr.running.finished import require_run
+    from tmapr.reports.reported import find_name
+    from tmapr.running.finished import FinishedRun
 
-    require_run(RunFolder(run))
-    loaded, tell = ReportedRun.load(run), make_teller(quiet)
-    shown = loaded.find(sequence)
-    for line in loaded.remarks:
-        tell(line)
-    others = [each.name for each in loaded.sequences if each.name != shown.name]
+    finished, tell = FinishedRun.load(RunFolder(run)), make_teller(quiet)
+    names = finished.experiment.data.scored
+    shown = find_name(sequence, next(iter(finished.experiment.data.test), names[0]), names)
+    others = [each for each in names if each != shown]
     if others and sequence is None:
-        tell(f"shown is {shown.name}; `tmapr view {run} --sequence NAME` shows {', '.join(others)}")
-    show_run(loaded, shown, way, make_watch("drawing", quiet), tell)
+        tell(f"shown is {shown}; `tmapr view {run} --sequence NAME` shows {', '.join(others)}")
+    show_run(finished, shown, way, make_watch("drawing", quiet), tell)
+    for line in finished.remarks:
+        tell(line)

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tmapr.artifacts.atomic import replacing
-from tmapr.journal.journal import Journal, name_segment
+from tmapr.artifacts.atomic import naming, replacing
+from tmapr.artifacts.lock import writing
+from tmapr.journal.journal import LOCK, Journal, name_segment
 from tmapr.journal.records import LESSONS, Kind, LessonRecord, Record, pack
 from tmapr.journal.segments import Header, pack_frame, pack_header
 
 _SEGMENTS = 20
 """A full journal has about so many: that share of it goes at once."""
+_UNBOUNDED = 1 << 62
 
 
 class Appender:
@@ -122,6 +124,17 @@ class Appender:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def append_marks(folder: Path, before: Header, *records: Record) -> None:
+    """Append to a journal that nobody else writes, flushed; `before` is what was learned when it ended."""
+    with writing(folder, "wait until the drive ends", LOCK), naming(folder):
+        appender = Appender(folder, before, _UNBOUNDED)
+        try:
+            appender.append(records)
+            appender.flush()
+        finally:
+            appender.close()
 
 
 def _write_at(file: int, data: bytes, start: int) -> None:

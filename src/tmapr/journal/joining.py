@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tmapr.artifacts.arrays import save_arrays
+from tmapr.artifacts.atomic import naming
 from tmapr.exceptions import InputError, StateError
 from tmapr.journal.appending import Appender
 from tmapr.journal.journal import FOLDER
@@ -49,17 +50,14 @@ def join(base: Path, robots: Sequence[Path], out: Path) -> Joined:
     result = beginning.localizer.new_drive()
     result.save(out)
     runs = [beginning, *(run for _, run in states if run is not None)]
-    appender = Appender(_make(out / FOLDER), before, _MOST)
-    try:
-        journaled = _copy_lessons(runs, result, appender)
-    finally:
-        appender.close()
+    with naming(out / FOLDER):
+        (out / FOLDER).mkdir()
+        appender = Appender(out / FOLDER, before, _MOST)
+        try:
+            journaled = _copy_lessons(runs, result, appender)
+        finally:
+            appender.close()
     return Joined(len(merged.ledger.names), len(merged.grid), journaled)
-
-
-def _make(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    return folder
 
 
 def _open(path: Path, base: LearnedRun) -> tuple[Localizer, LearnedRun | None]:
@@ -83,7 +81,7 @@ def _copy_lessons(runs: Sequence[LearnedRun], result: Localizer, appender: Appen
                 copied.add(entry.name)
                 appender.append([run.journal.read(entry)])
     here = describe(result)
-    appender.append([Mark(Kind.MERGED, here.last, here.lessons), Mark(Kind.SAVED, here.last, here.lessons)])
+    appender.append([Mark(Kind.BEYOND, here.last, here.lessons), Mark(Kind.SAVED, here.last, here.lessons)])
     appender.flush()
     return len(copied)
 

@@ -19,6 +19,7 @@ LOCK = ".writer"
 """In it: who writes it, beside the writer of the run."""
 SUFFIX = ".journal"
 _MOST_SEGMENTS = 100_000
+_TRIES = 10
 
 
 class Entry(NamedTuple):
@@ -60,6 +61,17 @@ class Journal:
     @classmethod
     def open(cls, folder: Path) -> "Journal":
         """Look through all that is there; what is damaged is refused, a folder that is not there is empty."""
+        for _ in range(_TRIES):
+            try:
+                return cls._read(folder)
+            except FileNotFoundError:  # its writer has just dropped the oldest one
+                continue
+            except OSError as error:
+                raise InputError(f"{folder}: cannot be read ({error.strerror}); {WAY_OUT}") from None
+        raise InputError(f"{folder}: its files go while they are read; try again")
+
+    @classmethod
+    def _read(cls, folder: Path) -> "Journal":
         segments: list[Segment] = []
         entries: list[Entry] = []
         paths, last = list_segments(folder), b""
@@ -138,8 +150,6 @@ def list_segments(folder: Path) -> list[Path]:
         found = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and path.stem.isdecimal())
     except FileNotFoundError:
         return []
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be read ({error.strerror}); {WAY_OUT}") from None
     if len(found) > _MOST_SEGMENTS or any(path.name != name_segment(int(path.stem)) for path in found):
         raise InputError(f"{folder}: holds files that are no journal's; {WAY_OUT}")
     return found

@@ -16,7 +16,7 @@ from tmapr.artifacts.documents.notes import StateNotes
 from tmapr.artifacts.layout import check_arrays
 from tmapr.exceptions import InputError, StateError
 from tmapr.journal.journal import Journal
-from tmapr.journal.redo import Redone, describe, find_position, redo
+from tmapr.journal.redo import Redone, describe, find_hash, find_position, redo, settle
 from tmapr.labels import LAYOUT as LABELS
 from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import Localizer
@@ -64,10 +64,10 @@ class Moment:
             raise StateError(f"{path}: holds numbers that are not finite")
         layout = put("labels.", LABELS) | put("drive.", CONDITION) | put("lessons.", CONDITION)
         layout |= put("track.", track_layout(notes.method))
-        if take(arrays, "own."):
-            layout |= put("own.", OWN_PAST)
-        sizes = {"width": localizer.memory.descriptors.shape[1], "references": len(localizer.memory)}
-        check_arrays(str(path), arrays, layout, "remove it", **sizes)
+        width, own = localizer.memory.descriptors.shape[1], take(arrays, "own.")
+        check_arrays(str(path), arrays, layout, "remove it", width=width, references=len(localizer.memory))
+        if own:
+            check_arrays(str(path), own, OWN_PAST, "remove it", width=width)
         return cls(header, bytes.fromhex(notes.last), arrays)
 
     def restore(self, localizer: Localizer) -> None:
@@ -89,7 +89,8 @@ def go_on(localizer: Localizer, folder: Path, tell: Callable[[str], None] = lamb
     journal = Journal.open(folder)
     here = describe(localizer)
     journal.check(here.map, here.settings, here.width)
-    begin = find_position(journal, here.last)
+    begin = find_position(journal, localizer.classifier.ledger)
+    settle(localizer, journal)
     if journal.torn:
         tell(
             f"{journal.segments[-1].path}: ends in {journal.torn} bytes of a lesson that was being written; it is lost"
@@ -97,7 +98,7 @@ def go_on(localizer: Localizer, folder: Path, tell: Callable[[str], None] = lamb
     moment = _find_moment(localizer, journal, begin, tell)
     if moment is None:
         return redo(localizer, journal)
-    before = redo(localizer, journal, find_position(journal, moment.last))
+    before = redo(localizer, journal, find_hash(journal, moment.last))
     try:
         moment.restore(localizer)
     except (KeyError, ValueError) as error:
@@ -112,7 +113,8 @@ def _find_moment(localizer: Localizer, journal: Journal, begin: int, tell: Calla
         return None
     try:
         moment = Moment.load(journal.folder, localizer)
-        return moment if find_position(journal, moment.last) >= begin else None
+        position = find_hash(journal, moment.last)
+        return moment if position is not None and position >= begin else None
     except (InputError, StateError, ValueError) as error:
         tell(f"{error}; the drive begins where the state was saved")
         return None

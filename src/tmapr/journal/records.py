@@ -40,8 +40,8 @@ class Kind(IntEnum):
     """A whole state was written, with everything that stands before."""
     SKIPPED = 7
     """Frames after which nothing was taught, because the disk was too slow or full."""
-    MERGED = 8
-    """What stands before was learned by several robots, and this state holds it."""
+    BEYOND = 8
+    """The state has more than what stands before: of other robots, or learned and saved before it could be written."""
 
 
 LESSONS = (Kind.OWN, Kind.LABEL)

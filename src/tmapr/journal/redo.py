@@ -8,13 +8,14 @@ continue the state is noticed before anything changes.
 from dataclasses import dataclass
 
 from tmapr.exceptions import InputError
+from tmapr.journal.appending import append_marks
 from tmapr.journal.journal import Entry, Journal
 from tmapr.journal.records import LESSONS, Kind, Mark
 from tmapr.journal.segments import WAY_OUT, Header
 from tmapr.localizer import Localizer
-from tmapr.places.lessons import Lesson, show_name
+from tmapr.places.lessons import Ledger, Lesson, show_name
 
-_ANCHORS = (*LESSONS, Kind.RETURNED, Kind.VOIDED, Kind.MERGED)
+_ANCHORS = (*LESSONS, Kind.RETURNED, Kind.VOIDED, Kind.BEYOND)
 """After these the ledger's hash is another one."""
 
 
@@ -40,25 +41,58 @@ def redo(localizer: Localizer, journal: Journal, stop: int | None = None) -> Red
     """
     here, done = describe(localizer), Redone()
     journal.check(here.map, here.settings, here.width)
-    for entry in journal.entries[find_position(journal, here.last) : stop]:
+    begin = find_position(journal, localizer.classifier.ledger)
+    if begin and journal.entries[begin - 1].kind is Kind.RETURNED and not localizer.rollbacks:
+        begin -= 1  # it is where the guard went back to, and its guard does not know that yet
+    todo = journal.entries[begin:stop]
+    if any(entry.kind is Kind.BEYOND for entry in todo):
+        raise InputError(
+            f"{journal.folder}: goes on from a later state.npz, with lessons that are not in it; put that one back, or"
+            f" {WAY_OUT}"
+        )
+    for entry in todo:
         done = _redo(localizer, journal, entry, done)
     return done
 
 
-def find_position(journal: Journal, last: bytes) -> int:
-    """How many of its entries a state with this hash in its ledger has behind it.
+def find_position(journal: Journal, ledger: Ledger) -> int:
+    """How many of its entries a state with this ledger has behind it.
 
     What was unlearned does not change the hash, so that is asked of the state once more.
     """
-    for number in range(len(journal.entries) - 1, -1, -1):
-        if journal.entries[number].last == last and journal.entries[number].kind in _ANCHORS:
-            return number + 1
-    if journal.header and journal.header.last != last:
+    found = find_hash(journal, ledger.last)
+    if found is None and is_beyond(journal, ledger):
+        return len(journal.entries)
+    if found is None:
         raise InputError(
             f"{journal.folder}: does not go on from what is learned here, so state.npz is of before or after it;"
             f" put the state back that it was written with, or {WAY_OUT}"
         )
-    return 0
+    return found
+
+
+def find_hash(journal: Journal, last: bytes) -> int | None:
+    """How many of its entries a ledger with this hash has behind it."""
+    for number in range(len(journal.entries) - 1, -1, -1):
+        if journal.entries[number].last == last and journal.entries[number].kind in _ANCHORS:
+            return number + 1
+    return 0 if journal.header is None or journal.header.last == last else None
+
+
+def is_beyond(journal: Journal, ledger: Ledger) -> bool:
+    """Whether a state has more than the journal: it was saved before its last lessons were written down."""
+    newest = next((entry for entry in reversed(journal.entries) if entry.kind in _ANCHORS), None)
+    unknown = find_hash(journal, ledger.last) is None
+    return unknown and newest is not None and newest.kind in LESSONS and ledger.holds(newest.name)
+
+
+def settle(localizer: Localizer, journal: Journal) -> bool:
+    """Let the journal go on from a state that has more than it; whether that was so."""
+    if not is_beyond(journal, localizer.classifier.ledger):
+        return False
+    here = describe(localizer)
+    append_marks(journal.folder, here, Mark(Kind.BEYOND, here.last, here.lessons))
+    return True
 
 
 def _redo(localizer: Localizer, journal: Journal, entry: Entry, done: Redone) -> Redone:

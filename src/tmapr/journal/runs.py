@@ -3,23 +3,19 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.run import RunFolder, read_head_error
 from tmapr.exceptions import InputError
 from tmapr.experiment import load, read_experiment
-from tmapr.journal.appending import Appender
 from tmapr.journal.journal import FOLDER, LOCK, Journal
 from tmapr.journal.moment import FILE
-from tmapr.journal.records import Record
-from tmapr.journal.redo import Redone, redo
-from tmapr.journal.segments import Header
+from tmapr.journal.redo import Redone, redo, settle
 from tmapr.localizer import Localizer
 from tmapr.system import Map, System, build, resume
 
-_KEEP_ALL = 1 << 62
 _WAY_OUT = "name another run, or wait until the drive ends"
 
 
@@ -51,7 +47,10 @@ def changing_run(path: Path) -> Iterator[LearnedRun]:
     if not RunFolder(path).map.exists():
         raise InputError(f"{path}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
     with writing(path, _WAY_OUT):
-        yield open_run(path)
+        run = open_run(path)
+        if settle(run.localizer, run.journal):
+            run = replace(run, journal=Journal.open(path / FOLDER))
+        yield run
 
 
 def begin_again(folder: RunFolder) -> Localizer:
@@ -72,17 +71,6 @@ def _read_map(folder: RunFolder) -> tuple[System, Map, str | None]:
     experiment = read_experiment(folder.experiment).with_head(folder)
     environment = Map.load(folder.map, experiment.system, experiment.data.references)
     return experiment.system, environment, experiment.perception.apr
-
-
-def write_marks(run: LearnedRun, before: Header, *records: Record) -> None:
-    """Append to the run's journal, flushed; `before` is what was learned when it ended."""
-    with writing(run.journal_folder, _WAY_OUT, LOCK):
-        appender = Appender(run.journal_folder, before, _KEEP_ALL)
-        try:
-            appender.append(records)
-            appender.flush()
-        finally:
-            appender.close()
 
 
 def forget_drive(run: LearnedRun) -> None:

@@ -11,10 +11,11 @@ from typing import Literal
 
 from tmapr.exceptions import InputError
 from tmapr.experiment import load
+from tmapr.journal.appending import append_marks
 from tmapr.journal.journal import Entry
 from tmapr.journal.records import LESSONS, Kind, Mark
-from tmapr.journal.redo import describe, find_position, read_lesson, redo
-from tmapr.journal.runs import LearnedRun, begin_again, forget_drive, write_marks
+from tmapr.journal.redo import describe, find_hash, read_lesson, redo
+from tmapr.journal.runs import LearnedRun, begin_again, forget_drive
 from tmapr.localizer import Localizer
 from tmapr.places.lessons import show_name
 
@@ -49,7 +50,7 @@ def unlearn(run: LearnedRun, names: Sequence[int]) -> Undone:
     for name in names:
         run.localizer.unlearn(read_lesson(run.localizer, run.journal, standing[name]))
     left = before.lessons - len(names)
-    write_marks(run, before, Mark(Kind.UNLEARNED, before.last, left, names=tuple(names)))
+    append_marks(run.journal_folder, before, Mark(Kind.UNLEARNED, before.last, left, names=tuple(names)))
     _save(run, run.localizer)
     return Undone(len(names), left, "unlearned")
 
@@ -75,7 +76,7 @@ def roll_back(run: LearnedRun, gone: Callable[[Entry], bool]) -> Undone:
             localizer.unlearn(read_lesson(localizer, run.journal, run.journal.find(name)))
     ledger = localizer.classifier.ledger
     ledger.turn(before.last)
-    write_marks(run, before, Mark(Kind.VOIDED, ledger.last, len(ledger.names), names=tuple(void)))
+    append_marks(run.journal_folder, before, Mark(Kind.VOIDED, ledger.last, len(ledger.names), names=tuple(void)))
     _save(run, localizer)
     return Undone(len(void), len(ledger.names), "unlearned" if again is None else "learned again")
 
@@ -103,11 +104,10 @@ def _begin_at_map(run: LearnedRun) -> Localizer:
 
 
 def _is_before(localizer: Localizer, run: LearnedRun, stop: int) -> bool:
-    try:
-        begin = find_position(run.journal, describe(localizer).last)
-    except InputError:
+    begin = find_hash(run.journal, describe(localizer).last)
+    if begin is None or begin > stop:
         return False
-    return begin <= stop and all(entry.kind is not Kind.MERGED for entry in run.journal.entries[begin:stop])
+    return all(entry.kind is not Kind.BEYOND for entry in run.journal.entries[begin:stop])
 
 
 def _take_back_again(localizer: Localizer, run: LearnedRun, start: int) -> None:
@@ -123,4 +123,4 @@ def _save(run: LearnedRun, localizer: Localizer) -> None:
     localizer.save(run.folder.path)
     forget_drive(run)
     here = describe(localizer)
-    write_marks(run, here, Mark(Kind.SAVED, here.last, here.lessons))
+    append_marks(run.journal_folder, here, Mark(Kind.SAVED, here.last, here.lessons))

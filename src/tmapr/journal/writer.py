@@ -76,12 +76,15 @@ class JournalWriter:
 
     @property
     def wants_save(self) -> bool:
-        """Whether it is time for a whole state: without one, old lessons cannot go."""
+        """Whether it is time for a whole state: without one old lessons cannot go, and a restart has all to learn."""
         with self._changed:
-            return 2 * self._appender.unsaved >= self._most
+            return 4 * self._appender.unsaved >= self._most
 
     def note(self, frame: int, stamp: int, lessons: Iterable[Lesson], kind: Kind = Kind.OWN) -> None:
-        """What `teach` learned after a frame, or nothing, or `learn` of labels; the stamp is of the drive's clock."""
+        """What `teach` learned after a frame, or that it learned nothing; or `learn`, of labels.
+
+        The stamp is of the drive's clock. Frames since the last call that were `skipped` are told apart by it.
+        """
         with self._changed:
             self._end_skipping()
             for lesson in lessons:
@@ -100,7 +103,7 @@ class JournalWriter:
     def note_returned(self, frame: int, header: Header) -> None:
         """The guard went back while it taught after this frame; `header` says what is known now."""
         with self._changed:
-            self._put(Mark(Kind.RETURNED, header.last, header.lessons, frames=(frame, frame + 1)))
+            self._put(Mark(Kind.RETURNED, header.last, header.lessons, (frame, frame + 1)))
 
     def note_saved(self, last: bytes) -> None:
         """A whole state with this hash in its ledger was written; if more was learned since, the next one counts."""
@@ -140,12 +143,15 @@ class JournalWriter:
             return True
 
     def close(self) -> None:
-        """Write what is still to be written, if it can be, and let go of the journal."""
+        """Write what is still to be written, if it can be, and let go of the journal; a hung disk is let alone."""
         with self._changed:
             self._end_skipping()
             self._closing = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            self.trouble = f"{self._appender.path}: the disk does not answer; what was learned last may be lost"
+            return
         self._held.close()
 
     def __enter__(self) -> "JournalWriter":
@@ -162,19 +168,22 @@ class JournalWriter:
             while self._take_batch():
                 if not self._try() and self._closing:
                     return
+        except BaseException as error:
+            self.trouble = f"{self._appender.path}: is not written any more ({error!r})"
+            raise
         finally:
             self._appender.close()
 
     def _take_batch(self) -> bool:
-        """Wait for something to write; whether there is something."""
+        """Wait for something to write, or a while after trouble; whether there is something to try."""
         with self._changed:
             if self.trouble and not self._closing:
                 self._changed.wait(_RETRY)
-            while not self._waiting and not self._batch and not self._moment and not self._closing:
+            while not (self._waiting or self._batch or self._moment or self.trouble or self._closing):
                 self._changed.wait()
             self._batch = [*self._batch, *self._waiting]
             self._waiting.clear()
-            return bool(self._batch) or self._moment is not None
+            return bool(self._batch) or self._moment is not None or not self._closing
 
     def _try(self) -> bool:
         """Write what there is; whether that was possible."""

@@ -69,6 +69,17 @@ class Balance:
             self._heard[place] = self._heard.max() + 1
             self._visited[place] = self._visited[place] or self._lessons
 
+    def note_again(self, place: int, vector: Float[np.ndarray, " dim"]) -> None:
+        """A view was learned before a stop; where in its place is not known any more, so all of that stands for it."""
+        near = self._memory.descriptors[self._memory.places == place].astype(float)
+        mean = near.mean(axis=0) if len(near) else vector
+        self.note(place, vector - mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny))
+
+    def begin_anew(self) -> None:
+        """All was taken back. Lessons are counted on: views from before were of lessons that are gone."""
+        self._shift[:], self._views = 0.0, 0.0
+        self._heard[:], self._visited[:] = 0, 0
+
     def pick(self, count: int) -> Int[np.ndarray, " rows"]:
         """References of the places that waited longest, as rows of M₀; each has its turn."""
         if self._views < _KNOWN:

@@ -1,10 +1,18 @@
-"""Which classifier answers: the one that taught itself, or the one that it began as.
+"""Which classifier answers: the one that taught itself, or the one that it began as; and when to go back to that.
 
 Both are asked about views whose place the smoother is sure of, before those views are learned. The learned one may
 answer while it is better, beyond luck, on views of places that it has lessons of, and it answers where the camera is
 more likely at such a place than not: elsewhere a new condition is evidence for the places just visited, and a mean that
 is not worse hides the few views that are, of which one can be enough to lose the way.
+
+Labels have to agree with what is seen, as the base sees it, which no label has taught. One is contradicted where its
+view says less for it than for the mean of the route. Doubt is Page's cumulative sum over the labels: how much better
+one wrong label in five explains those that are contradicted than the few that always are, in logarithms, and never
+below nought. If it reaches what chance does not, or if the learned one is worse than the base beyond luck, all that was
+taught by oneself is taken back, and nothing is learned before the doubt is gone, which takes longer each time.
 """
+
+import logging
 
 import numpy as np
 from jaxtyping import Float
@@ -21,9 +29,22 @@ _ENOUGH = 10.0
 _DEVIATIONS = 2.0
 """Standard errors that are luck: neighbouring views err together, so one is too few."""
 _LIKELY = 0.5
+_USUAL, _WRONG = 0.02, 0.2
+"""Shares of labels that are contradicted: of right ones, and where one label in five is wrong."""
+_AGAINST, _FOR = float(np.log(_WRONG / _USUAL)), float(np.log((1.0 - _WRONG) / (1.0 - _USUAL)))
+"""What a label that is contradicted adds to the doubt, and one that is not."""
+_ALARM = 12.0
+"""Doubt at which labels are not believed any more: six that are contradicted in a row. Four right ones were seen to."""
 
-LAYOUT = {"passed": Array("b"), "tally": Array("f", "3")}
+LAYOUT = {
+    "passed": Array("b"),
+    "tally": Array("f", "3"),
+    "doubt": Array("f", "", 0, optional=True),
+    "resting": Array("b", optional=True),
+    "rollbacks": Array("i", "", 0, optional=True),
+}
 """Of what `Guard.arrays` gives; `base.` holds the classifier that it began as, where there is one."""
+_log = logging.getLogger("tmapr")
 
 
 class Tally:
@@ -64,6 +85,9 @@ class Guard:
         """The learned one's logarithm of the chance of the right place, less the base's."""
         self.passed = False
         """Whether the learned one may answer."""
+        self.doubt = 0.0
+        self.resting = False
+        """Whether nothing is learned, until the doubt is gone."""
         self.rollbacks = 0
 
     def choose(self, learned: Classifier, known: float) -> Classifier:
@@ -90,10 +114,33 @@ class Guard:
         self.tally.add(difference)
         self.passed = not self.tally.worse if self.passed else self.tally.better
 
+    def check(self, evidence: float) -> None:
+        """Count one more label, by the logarithm of what the base's evidence for it is to the mean of the route's."""
+        step, most = _AGAINST if evidence < 0.0 else _FOR, _ALARM * max(self.rollbacks, 1)
+        self.doubt = min(max(self.doubt + step, 0.0), most)
+        self.resting = self.resting and self.doubt > 0.0
+
+    @property
+    def fallen(self) -> bool:
+        """Whether what was taught by oneself has to go."""
+        return not self.resting and self.base is not None and (self.doubt >= _ALARM or self.tally.worse)
+
+    def roll_back(self, learned: Classifier) -> None:
+        """Take back all that was taught by oneself, and rest: the longer, the more often it had to be."""
+        if self.base is None:
+            return
+        learned.return_to(self.base)
+        self.rollbacks += 1
+        why = "labels contradict what is seen" if self.doubt >= _ALARM else "it recognises less than the map alone"
+        _log.warning("what was learned while driving is taken back, for the %d. time: %s", self.rollbacks, why)
+        self.tally, self.passed = Tally(), False
+        self.resting, self.doubt = True, _ALARM * self.rollbacks
+
     def moment(self) -> dict[str, np.ndarray]:
         """Everything that changes but the base, which is large."""
         tally = np.array([self.tally.count, self.tally.mean, self.tally.variance])
-        return {"passed": np.array(self.passed), "tally": tally}
+        own = {"passed": np.array(self.passed), "tally": tally, "doubt": np.array(self.doubt)}
+        return own | {"resting": np.array(self.resting), "rollbacks": np.array(self.rollbacks)}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
@@ -103,5 +150,8 @@ class Guard:
         """Continue from where `arrays` were taken; `learned` says what a classifier of this map is like."""
         self.passed = bool(arrays["passed"])
         self.tally.count, self.tally.mean, self.tally.variance = arrays["tally"].tolist()
+        if "doubt" in arrays:  # an earlier version never went back
+            self.doubt, self.resting = float(arrays["doubt"]), bool(arrays["resting"])
+            self.rollbacks = int(arrays["rollbacks"])
         base = take(arrays, "base.")
         self.base = learned.continue_from(base) if base else None

@@ -149,7 +149,9 @@ class Student:
     def learn_due(self, learned: Classifier, weigh: Weigh) -> list[Lesson]:
         """Learn what is due after a frame, from views whose places have become certain."""
         label = self._let_go() if self._smoother.full else None
-        if label:
+        if self.guard.fallen:
+            self.roll_back(learned)
+        if label and not self.guard.resting:
             self._wait_in_turn(label, learned, weigh)
         turns = 1 + _COUNTERS if len(self._due) > _PATIENT else 1
         return [self._learn_next(learned) for _ in range(min(turns, len(self._due)))]
@@ -171,9 +173,19 @@ class Student:
         if certain < self._certainty:
             return None
         place = View(smoothed.rows[near], smoothed.masses[near] / certain, smoothed.metres)
+        if seen.lessons:  # before the first one nobody was asked
+            self.guard.check(float(np.log(np.exp(seen.chances[1, near]) @ place.masses)))
         if self._balance.knows(int(self._route.places[smoothed.rows[peak]]), seen.lessons):
             self.guard.judge(_relate(seen.chances[:, near], place))
         return _Label(seen.vector, place)
+
+    def roll_back(self, learned: Classifier) -> None:
+        """Go back to what was there before, with all that waits to be learned."""
+        self.guard.begin(learned)  # one that is done again may begin there
+        self.guard.roll_back(learned)
+        self._balance.begin_anew()
+        self._exams.clear()
+        self._due.clear()
 
     def _wait_in_turn(self, label: _Label, learned: Classifier, weigh: Weigh) -> None:
         self._labels += 1
@@ -209,20 +221,7 @@ class Student:
         # It may have waited for its turn when the rest was saved.
         self._due = deque(due for due in self._due if not np.array_equal(due.vector, lesson.descriptor))
         if not lesson.imagined:
-            self._balance.note(lesson.place, self._differ(lesson))
-
-    def roll_back(self, learned: Classifier) -> None:
-        """Go back to what was there before the first lesson of one's own."""
-        if self.guard.base is not None:
-            learned.return_to(self.guard.base)
-
-    def _differ(self, lesson: Lesson) -> Vector:
-        """About what a view differed by: nobody kept where in its place it was taken."""
-        near = np.flatnonzero(self._memory.places == lesson.place)
-        if not len(near):
-            return np.zeros(self._memory.descriptors.shape[1])
-        mean = self._memory.descriptors[near].astype(float).mean(axis=0)
-        return lesson.descriptor - mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny)
+            self._balance.note_again(lesson.place, lesson.descriptor)
 
     def _imagine(self, row: int) -> _Due:
         imagined = self._balance.imagine(self._memory.descriptors[row].astype(float))

@@ -51,6 +51,10 @@ class Ros1Node:
         subscriber = self._rospy.Subscriber(topic, any_type, receive, tcp_nodelay=True, buff_size=_BUFFER)
         self._subscribers.append(subscriber)
 
+    def when_sent_away(self, end: Callable[[], None]) -> None:
+        """By `rosnode kill`, or by another node of the same name."""
+        self._rospy.on_shutdown(end)
+
     def decode(self, kind: str, raw: bytes) -> Any:
         """As ROS 1 serialises messages."""
         return self._types.deserialize_ros1(memoryview(raw), kind)

@@ -96,6 +96,9 @@ class Ros2Node:
             if not self._session.is_closed():
                 raise
 
+    def when_sent_away(self, end: Callable[[], None]) -> None:
+        """Never: a router that goes may come again."""
+
     def decode(self, kind: str, raw: bytes) -> Any:
         """CDR with its four bytes before it."""
         return self._types.deserialize_cdr(memoryview(raw), kind)

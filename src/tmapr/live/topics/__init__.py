@@ -2,6 +2,7 @@
 
 from itertools import count
 
+from tmapr.exceptions import InputError
 from tmapr.live.messages import Frames
 from tmapr.live.topics.carrier import Carrier as Carrier
 from tmapr.live.topics.listener import Subscribed as Subscribed
@@ -14,6 +15,8 @@ def share(
 ) -> tuple[TopicSource, TopicSink]:
     """A source and a sink that are one node of the robot's graph; the last of them that is closed leaves it."""
     frames, users = frames or Frames(), count(1)
+    if frames.tf == "odom" and subscribed.odometry is None:
+        raise InputError(f"{frames.map}→{frames.odom} is told from the robot's odometry: name its topic (--odometry)")
 
     def leave() -> None:
         if next(users) == 2:

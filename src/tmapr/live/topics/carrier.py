@@ -35,6 +35,9 @@ class Carrier(Protocol):
     def subscribe(self, topic: str, take: Callable[[Carried], None]) -> None:
         """From now on; once for each topic."""
 
+    def when_sent_away(self, end: Callable[[], None]) -> None:
+        """Call this when the graph wants the node no more, as `rosnode kill` says; never, where nobody can say so."""
+
     def decode(self, kind: str, raw: bytes) -> Any:
         """The message of a type, as rosbags has it; any error where the bytes are none."""
 

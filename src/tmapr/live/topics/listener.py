@@ -18,7 +18,7 @@ from tmapr.data.poses import Poses
 from tmapr.exceptions import InputError
 from tmapr.live.events import Arrival, Event, Pose, Start
 from tmapr.live.topics.carrier import Carried, check_topic
-from tmapr.types import FARTHEST, Frame, Odometry
+from tmapr.types import FARTHEST, NANOSECONDS, Frame, Odometry
 
 Value = TypeVar("Value")
 
@@ -27,6 +27,8 @@ _HALF_A_METRE = 0.5
 """What RViz says of a click on its map; a covariance of zeros, as many leave it, says nothing."""
 _KEPT = 1024
 """Readings: a second of a fast IMU, and images come within it."""
+_SET_BACK = NANOSECONDS
+"""No reading comes so late: the clock was set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +147,11 @@ class _Recent(Generic[Value]):
         self._kept: deque[tuple[int, Value]] = deque(maxlen=_KEPT)
 
     def add(self, stamp: int, value: Value | None) -> None:
-        if value is not None:
-            self._kept.append((stamp, value))
+        if value is None:
+            return
+        if self._kept and stamp < self._kept[-1][0] - _SET_BACK:
+            self._kept.clear()  # they are in the future now, and the last one could not hold
+        self._kept.append((stamp, value))
 
     def listed(self) -> tuple[list[int], list[Value]]:
         return [stamp for stamp, _ in self._kept], [value for _, value in self._kept]

@@ -45,6 +45,7 @@ class TopicSource:
         return self._inbox.dropped
 
     def __iter__(self) -> Iterator[Event]:
+        self._carrier.when_sent_away(self._inbox.close)
         for topic in self._listener.topics:
             self._carrier.subscribe(topic, self._inbox.put)
         while carried := self._inbox.take():

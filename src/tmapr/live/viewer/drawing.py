@@ -1,5 +1,6 @@
 """Draws moments into a recording: the same for a drive that goes on and for one that is read back."""
 
+from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
@@ -13,6 +14,7 @@ from tmapr.live.viewer.picture_panel import PicturePanel
 from tmapr.live.viewer.pictures import ReferencePictures
 from tmapr.live.viewer.route_bars import RouteBars
 from tmapr.live.viewer.trail import to_rgb
+from tmapr.reports.film.canvas import Points
 from tmapr.reports.film.colours import ALIKE, AWAY, BELIEF, QUIET, STATUSES
 from tmapr.reports.film.panels import WORDS
 from tmapr.retrieval.memory import Memory
@@ -33,16 +35,23 @@ _LEVELS = {Status.LOCALIZED: "INFO", Status.APR_ONLY: "WARN", Status.PREDICTING:
 _RESEMBLES_NOTHING = "nothing in the map resembles this"
 
 
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """What is known of a drive before it is drawn: the map has room for positions that are known to come."""
+
+    name: str
+    timed: bool
+    known: Points = field(default_factory=lambda: np.zeros((0, 2)))
+
+
 class Drawing:
     """Owns what was drawn last: what does not change is not sent again."""
 
-    def __init__(
-        self, stream: rr.RecordingStream, memory: Memory, pictures: ReferencePictures, name: str, *, timed: bool
-    ) -> None:
+    def __init__(self, stream: rr.RecordingStream, memory: Memory, pictures: ReferencePictures, drive: Drive) -> None:
         self._stream, self._memory, self._pictures = stream, memory, pictures
-        stream.send_recording_name(name)
-        self._map = MapDrawing(stream, memory)
-        stream.send_blueprint(at.lay_out(self._map.low, self._map.high, timed=timed))
+        stream.send_recording_name(drive.name)
+        self._map = MapDrawing(stream, memory, drive.known)
+        stream.send_blueprint(at.lay_out(self._map.low, self._map.high, timed=drive.timed))
         self._route = RouteBars(stream, memory)
         self._camera = PicturePanel(stream, at.CAMERA, at.CAMERA_WORDS)
         self._match = PicturePanel(stream, at.MATCH, at.MATCH_WORDS)
@@ -62,17 +71,14 @@ class Drawing:
         self._map.draw(moment)
         self._route.draw(moment.route)
         self._judge(moment)
+        self._warn()
         self._plot(moment)
         text = describe(moment, self._memory, self._health)
         self._log(at.STATE, rr.TextDocument(text, media_type="text/markdown"))
 
     def report(self, health: Health) -> None:
-        """How the drive is doing: beside the next answer, and in the log when another part is late."""
+        """How the drive is doing; it is drawn with the next answer, whose time it has."""
         self._health = health
-        if health.late != self._late:
-            words = f"late: {', '.join(health.late)}" if health.late else "nothing is late any more"
-            self._log(at.VERDICTS, rr.TextLog(words, level="WARN" if health.late else "INFO"))
-        self._late = health.late
 
     def _describe(self) -> None:
         """Names and colours of curves and states, once."""
@@ -123,6 +129,14 @@ class Drawing:
         self._log(at.REASON, rr.StateChange(state=moment.reason.value))
         words = f"frame {moment.number}: {moment.status}, {moment.reason}"
         self._log(at.VERDICTS, rr.TextLog(words, level=_LEVELS[moment.status], color=to_rgb(STATUSES[moment.status])))
+
+    def _warn(self) -> None:
+        """In the log, when other parts are late than before."""
+        late = self._health.late if self._health else ()
+        if late != self._late:
+            words = f"late: {', '.join(late)}" if late else "nothing is late any more"
+            self._log(at.VERDICTS, rr.TextLog(words, level="WARN" if late else "INFO"))
+        self._late = late
 
     def _plot(self, moment: Moment) -> None:
         """A curve has a gap where nobody knows its value."""

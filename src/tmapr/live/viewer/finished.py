@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from tmapr.artifacts.atomic import PARTIAL
-from tmapr.live.viewer.moments import Match, Moment
+from tmapr.evaluation.trial import Trial
+from tmapr.live.viewer.moments import BOX, UNREADABLE, Match, Moment
 from tmapr.live.viewer.ways import ToFile, Way
-from tmapr.reports.film.footage import Reel
-from tmapr.reports.reported import ReportedRun, ReportedSequence
+from tmapr.reports.drawing.pictures import PagePicture
+from tmapr.reports.page.footage import AbsentError, stream_pictures
+from tmapr.running.finished import FinishedRun
 from tmapr.types import RouteBelief, Verdict, Watch
 
 BUFFER = "2GiB"
@@ -18,19 +20,19 @@ BUFFER = "2GiB"
 
 
 def show_run(
-    run: ReportedRun,
-    sequence: ReportedSequence,
-    way: Way,
-    watch: Watch = iter,
-    tell: Callable[[str], None] = lambda _: None,
+    run: FinishedRun, name: str, way: Way, watch: Watch = iter, tell: Callable[[str], None] = lambda _: None
 ) -> None:
     """Show a sequence that a run localized; a file is replaced when it is whole, a viewer is stayed for."""
+    from tmapr.live.viewer.drawing import Drive
     from tmapr.live.viewer.recording import ViewerRecording
 
+    trial = run.sequence(name)
+    drive = Drive(name, timed=False, known=trial.recording.truth[trial.recording.known])
     with _replacing(way) as target:
-        recording = ViewerRecording(target, run.experiment, run.memory, sequence.name, timed=False)
+        recording = ViewerRecording(target, run.experiment, trial.memory, drive)
         try:
-            for _, moment in zip(watch(range(len(sequence.table.stamps))), tell_run(run, sequence), strict=False):
+            recording.wait_for_pictures()
+            for _, moment in zip(watch(range(len(trial.table.stamps))), tell_run(run, name), strict=False):
                 recording.drawing.draw(moment)
             recording.flush()
             if not way.complete:
@@ -43,12 +45,12 @@ def show_run(
         _tell_all(way, tell)
 
 
-def tell_run(run: ReportedRun, sequence: ReportedSequence) -> Iterator[Moment]:
-    """What was said of each frame, as it was written down."""
-    table, truth = sequence.table, sequence.truth
-    frames = range(len(table.stamps))
-    reel = Reel(run, sequence, frames)
-    for row in frames:
+def tell_run(run: FinishedRun, name: str) -> Iterator[Moment]:
+    """What was said of each frame of a sequence, as it was written down."""
+    trial = run.sequence(name)
+    table, recording = trial.table, trial.recording
+    pictures = _stream_pictures(run, name, table.stamps.tolist())
+    for row, (picture, absent) in zip(range(len(table.stamps)), pictures, strict=False):
         yield Moment(
             number=row,
             stamp=int(table.stamps[row]),
@@ -56,25 +58,37 @@ def tell_run(run: ReportedRun, sequence: ReportedSequence) -> Iterator[Moment]:
             reason=table.reasons[row],
             position=table.positions[row],
             covariance=table.covariances[row],
-            match=_find_match(run, sequence, row),
-            route=_find_route(sequence, row),
-            picture=reel.wind(row),
-            absent=reel.absent,
-            truth=truth.values[row] if truth.known[row] else None,
+            match=_find_match(trial, row),
+            route=_find_route(trial, row),
+            picture=picture,
+            absent=absent,
+            truth=recording.truth[row] if recording.known[row] else None,
         )
 
 
-def _find_match(run: ReportedRun, sequence: ReportedSequence, row: int) -> Match | None:
-    table = sequence.table
+def _stream_pictures(run: FinishedRun, name: str, stamps: list[int]) -> Iterator[tuple[PagePicture | None, str]]:
+    """Each with why it is not there, if it is not; as many as anybody asks for."""
+    absent = UNREADABLE
+    try:
+        for _, picture in stream_pictures(run.experiment, name, dict(enumerate(stamps)), BOX):
+            yield picture, UNREADABLE
+    except AbsentError as why:
+        absent = str(why)
+    while True:
+        yield None, absent
+
+
+def _find_match(trial: Trial, row: int) -> Match | None:
+    table = trial.table
     if not table.references.known[row]:
         return None
-    found = run.memory.find(int(table.references.values[row]), table.reference_positions.values[row])
+    found = trial.memory.find(int(table.references.values[row]), table.reference_positions.values[row])
     return Match(found, float(table.similarities.values[row]), Verdict(table.reasons[row]).accepted)
 
 
-def _find_route(sequence: ReportedSequence, row: int) -> RouteBelief | None:
+def _find_route(trial: Trial, row: int) -> RouteBelief | None:
     """Runs of earlier versions did not keep which references were likely."""
-    table, beliefs = sequence.table, sequence.trial.beliefs
+    table, beliefs = trial.table, trial.beliefs
     if not table.p_off_map.known[row]:
         return None
     rows, masses = (np.zeros(0, np.int64), np.zeros(0)) if beliefs is None else beliefs.after(row)

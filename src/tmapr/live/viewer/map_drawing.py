@@ -9,6 +9,7 @@ from tmapr.live.viewer.moments import Moment
 from tmapr.live.viewer.trail import Trail, to_rgb
 from tmapr.reports.drawing.lines import split_at_silences
 from tmapr.reports.drawing.scale import format_number, round_step
+from tmapr.reports.film.canvas import Points
 from tmapr.reports.film.colours import BELIEF, INK, QUIET, ROAD, STATUSES, TRUTH
 from tmapr.reports.film.marks import trace_ellipse
 from tmapr.retrieval.memory import Memory
@@ -23,9 +24,10 @@ _BAR = 0.15
 class MapDrawing:
     """Draws moments on a map, in metres from its middle: the viewer has 24 bits for a number, UTM needs more."""
 
-    def __init__(self, stream: rr.RecordingStream, memory: Memory) -> None:
+    def __init__(self, stream: rr.RecordingStream, memory: Memory, driven: Points) -> None:
         self._stream = stream
-        corners = memory.positions.min(axis=0), memory.positions.max(axis=0)
+        shown = np.vstack([memory.positions, driven])
+        corners = shown.min(axis=0), shown.max(axis=0)
         self.middle = np.round((corners[0] + corners[1]) / 2)
         self.low, self.high = (corner - self.middle for corner in corners)
         self._references: Float[np.ndarray, "refs 2"] = memory.positions - self.middle

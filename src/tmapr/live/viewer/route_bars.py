@@ -33,7 +33,7 @@ class RouteBars:
         if route is None:
             return
         heights = np.bincount(self._bars[route.rows], route.masses, minlength=_BARS)
-        self._log(at.ROUTE, heights, self._middles, self._widths, BELIEF)
+        self._log(at.ROUTE, heights.astype(float), self._middles, self._widths, BELIEF)
         self._log(at.OFF_MAP, np.array([route.p_off_map]), *self._away, AWAY)
 
     def _log(self, path: str, heights: _Bars, middles: _Bars, widths: _Bars, colour: Colour) -> None:

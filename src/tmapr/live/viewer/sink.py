@@ -41,11 +41,12 @@ class RerunSink:
 
     def begin(self, scene: Scene) -> None:
         """Open the way and draw what does not change."""
+        from tmapr.live.viewer.drawing import Drive
         from tmapr.live.viewer.recording import ViewerRecording
 
         experiment = read_experiment(RunFolder(scene.map_folder).experiment)
         self._memory, self._image = scene.localizer.memory, experiment.perception.image
-        self._recording = ViewerRecording(self._way, experiment, self._memory, scene.source, timed=True)
+        self._recording = ViewerRecording(self._way, experiment, self._memory, Drive(scene.source, timed=True))
         for line in self._way.words:
             self._tell(line)
 

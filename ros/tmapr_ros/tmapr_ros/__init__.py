@@ -1,0 +1,1 @@
+"""tmapr as a node of ROS 2."""
