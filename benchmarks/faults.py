@@ -46,6 +46,8 @@ from tmapr.simulation.record import write_dataset
 from tmapr.types import Frame
 
 PASSES = 8
+BINDING = 0.8
+"""Share of a drive without faults that is `localized`: of a world with less nothing can be said of faults."""
 MODES: tuple[Learn, ...] = ("off", "fused")
 
 
@@ -156,16 +158,22 @@ def gather(folder: Path, grounds: Sequence[Ground], home: Path, passes: int, wor
 
 
 def show_rows(rows: Sequence[FaultRow]) -> None:
-    """A line a kind of fault, a line a world, and everything that must not be."""
-    total = reduce(Outcome.add, [row.outcome for row in rows])
+    """A line a kind of fault in the worlds that bind, a line a world, and everything that must not be."""
     heads = ("faults", "frames", "lost", "wrong", "back at once", "back after, m (median, most)", "later than 50 m")
-    kinds = [(kind, total.tallies[kind]) for kind in (*KINDS, STACKED) if kind in total.tallies]
-    show_table("all worlds, by kind of fault", [(kind, _list_cells(tally)) for kind, tally in kinds], heads)
+    binding = [row for row in rows if row.localized >= BINDING]
+    for title, stacked in ("faults that have the road to themselves", False), ("on top of one another", True):
+        total = reduce(Tally.add, [_pick(row, stacked) for row in binding], Tally())
+        print(f"{title}: {total.faults}, {total.wrong} of {total.frames} frames wrong, {total.late} times not back")
+    bound = reduce(Outcome.add, [row.outcome for row in binding])
+    kinds = [(kind, bound.tallies[kind]) for kind in (*KINDS, STACKED) if kind in bound.tallies]
+    lines = [(kind, _list_cells(tally)) for kind, tally in kinds]
+    show_table(f"{len(binding)} worlds in which the drive without faults is localized for {BINDING:.0%}", lines, heads)
     worlds = [
         (row.name, [f"{row.metres:.0f}", f"{row.localized:.2f}", f"{row.wrong}", *_list_cells(row.outcome.whole)])
         for row in rows
     ]
     show_table("every world", worlds, ("metres", "localized", "wrong without", *heads))
+    total = reduce(Outcome.add, [row.outcome for row in rows])
     print(
         f"\n{total.whole.faults} faults in {sum(row.drives for row in rows)} drives: {total.taken} frames came,"
         f" {total.answered} answered, {total.dropped} dropped; {total.not_finite} estimates not finite;"
@@ -174,6 +182,12 @@ def show_rows(rows: Sequence[FaultRow]) -> None:
     for row in rows:
         for violation in row.outcome.violations:
             print(f"  {row.name}, {violation}")
+
+
+def _pick(row: FaultRow, stacked: bool) -> Tally:
+    return reduce(
+        Tally.add, [each for kind, each in row.outcome.tallies.items() if (kind == STACKED) is stacked], Tally()
+    )
 
 
 def _list_cells(tally: Tally) -> list[str]:

@@ -1,5 +1,7 @@
 """Faults on a live drive along the packaged street: it goes on, says nothing wrong for them, and is soon back."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -96,3 +98,26 @@ def test_the_judge_finds_what_must_not_be(scene, night, way, without):
     outcome = without["off"].judge(said, [Stretch([Fault("silence", 20, 21, 1)])])
     assert outcome.whole.wrong > 10
     assert any("wrong" in violation for violation in outcome.violations)
+
+
+@pytest.mark.long
+def test_killed_again_and_again_it_goes_on(scene, tmp_path):
+    """At any moment, while the folder is made, the network opened, something learned or written: the state is whole."""
+    begin = [sys.executable, "-m", "tmapr", "live", scene.map_folder, "--source", tmapr.locate_sample() / "night"]
+    begin += ["--rate", "0", "--learn", "fused", "--run", tmp_path / "live", "--device", "cpu", "--quiet"]
+    rng, killed = np.random.default_rng(21), 0
+    while killed < 24:
+        process = subprocess.Popen(begin, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            _, complaint = process.communicate(timeout=rng.uniform(0.5, 12.0))
+            assert process.returncode == 0, complaint
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            killed += 1
+        if (tmp_path / "live" / "map.npz").exists():
+            tmapr.load(tmp_path / "live", "cpu")
+    last = subprocess.run(begin, capture_output=True, text=True, check=False)
+    assert last.returncode == 0, last.stderr
+    assert not list((tmp_path / "live").glob(".*.partial"))
+    assert len(tmapr.load(tmp_path / "live", "cpu").classifier.ledger.names) > 0
