@@ -162,11 +162,10 @@ def show_rows(rows: Sequence[FaultRow]) -> None:
     heads = ("faults", "frames", "lost", "wrong", "back at once", "back after, m (median, most)", "later than 50 m")
     binding = [row for row in rows if row.localized >= BINDING]
     for title, stacked in ("faults that have the road to themselves", False), ("on top of one another", True):
-        total = reduce(Tally.add, [_pick(row, stacked) for row in binding], Tally())
-        print(f"{title}: {total.faults}, {total.wrong} of {total.frames} frames wrong, {total.late} times not back")
-    bound = reduce(Outcome.add, [row.outcome for row in binding])
-    kinds = [(kind, bound.tallies[kind]) for kind in (*KINDS, STACKED) if kind in bound.tallies]
-    lines = [(kind, _list_cells(tally)) for kind, tally in kinds]
+        part = reduce(Tally.add, [_pick(row, stacked) for row in binding], Tally())
+        print(f"{title}: {part.faults}, {part.wrong} of {part.frames} frames wrong, {part.late} times not back")
+    own = {kind: [row.outcome.tallies.get(kind, Tally()) for row in binding] for kind in (*KINDS, STACKED)}
+    lines = [(kind, _list_cells(reduce(Tally.add, tallies, Tally()))) for kind, tallies in own.items()]
     show_table(f"{len(binding)} worlds in which the drive without faults is localized for {BINDING:.0%}", lines, heads)
     worlds = [
         (row.name, [f"{row.metres:.0f}", f"{row.localized:.2f}", f"{row.wrong}", *_list_cells(row.outcome.whole)])

@@ -9,7 +9,7 @@ memory is read once a minute of the drive; it may grow by 5 MB from the fifth mi
 from the percept on, waiting for learning among it; its 99th percentile may be three times its median.
 
 The same hour goes through `localize` offline, in another process: every estimate must be the same, bit for bit. One row
-a mode of learning is kept in benchmarks/rows/soak; `--show` prints those that are there.
+a mode of learning is kept in benchmarks/rows/soak; what is there is not computed again.
 """
 
 import argparse
