@@ -58,6 +58,18 @@ def drive_with(faults, scene, night, judge, learn="off"):
     return driven, judge.judge(Said.of(driven, judge.way), stretches)
 
 
+@pytest.mark.parametrize("first", range(5))
+def test_after_faults_it_goes_on_and_is_right(scene, night, without, first):
+    """Three kinds a drive, each twice; every second drive learns."""
+    kinds, learn = list(KINDS)[first::5] * 2, ("off", "fused")[first % 2]
+    faults = [Fault(kind, 12 + 9 * number, 14 + 9 * number, number) for number, kind in enumerate(kinds)]
+    _, outcome = drive_with(faults, scene, night, without[learn], learn)
+    assert outcome.violations == ()
+    assert (outcome.whole.faults, outcome.not_finite) == (6, 0)
+    assert outcome.answered + outcome.dropped == outcome.taken
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("learn", ["off", "fused"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_after_a_fault_it_goes_on_and_is_right(scene, night, without, kind, learn):
