@@ -12,8 +12,8 @@ top of one another. Frame by frame:
   back after  metres from a fault's end until `localized` and right, without those on which the drive without faults is
               not; more than 50 are too many
 
-Rows are kept in benchmarks/rows/faults, one file a world; what is there is not computed again. `--choosing` takes even
-styles, of which nothing is kept in the repository and nothing may be reported.
+Rows are kept in benchmarks/rows/faults, one file a world; what is there is not computed again, and without `--only` it
+is all that is shown. `--choosing` takes even styles, of which nothing is kept in the repository or reported.
 """
 
 import argparse
@@ -198,14 +198,15 @@ def _list_cells(tally: Tally) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--choosing", action="store_true", help="even styles, for choosing")
-    parser.add_argument("--only", nargs="+", help="names of worlds")
+    parser.add_argument("--only", nargs="+", help="names of worlds; otherwise those that have rows")
     parser.add_argument("--passes", type=int, default=PASSES, help="drives with faults in a world")
     parser.add_argument("--workers", type=int, default=2, help="drives at a time")
     parser.add_argument("--home", type=Path, default=HOME, help="where data and maps are kept")
     parser.add_argument("--rows", type=Path, help="where rows are kept")
     given = parser.parse_args()
-    grounds = [each for each in (CHOOSING if given.choosing else REPORTING) if each.name in (given.only or [each.name])]
     kept = given.rows or (given.home / "runs/faults/rows" if given.choosing else ROWS / "faults")
+    names = given.only or [path.stem for path in kept.glob("*.json")]
+    grounds = [each for each in (CHOOSING if given.choosing else REPORTING) if each.name in names]
     show_rows(gather(kept, grounds, given.home, given.passes, given.workers))
 
 

@@ -59,6 +59,7 @@ NOT_RUN = {
     "python benchmarks/elsewhere.py --reporting": "an hour, and real sets that are not shipped",
     "python benchmarks/rival_filters.py --untrained": "hours",
     "python benchmarks/styles.py --choosing": "hours",
+    "python benchmarks/soak.py --frames 3000": "minutes on two quiet cores",
     "make table": "hours without a GPU",
     "make study": "hours",
     "make paper DATA=folder": "data that are not ours; tests/benchmarks/test_paper.py goes that way with rendered ones",
