@@ -143,7 +143,7 @@ class JournalWriter:
             return True
 
     def close(self) -> None:
-        """Write what is still to be written, if it can be, and let go of the journal; a disk that hangs is let alone."""
+        """Write what is still to be written and let go of the journal; a disk that hangs is let alone."""
         with self._changed:
             self._end_skipping()
             self._closing = True
