@@ -2,7 +2,8 @@
 
 Each new view is kept until the smoother lets it go. If its place is certain then, it becomes a lesson, with
 counter-lessons of other places. Both classifiers are asked about it before it is learned: when it is seen, which counts
-if its place had lessons by then, and, of every third one, once those around it are learned.
+if its place had lessons by then, and, of every third one, once those around it are learned. Where labels contradict
+what is seen, the guard has all of it taken back; that happens where lessons are learned and nowhere else.
 
 After a frame one lesson is learned, so that the next frame waits for no more than one; where frames are so few that
 each is a new view, as many as a view brings: there is time between them. What is learned when depends on the frames
