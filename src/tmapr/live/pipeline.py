@@ -78,6 +78,8 @@ class Pipeline:
         self._taken, self._answered, self._failed = 0, 0, 0
         self._came, self._seen = Line[_Taken](capacity), Line[_Seen](1)
         self._hints = deque[Start]()
+        self._verified = False
+        """Whether the last match was verified: then the next one's keypoints are found beforehand, beside the step."""
         self._began = time.monotonic()
         self._reading = Gauge("source", waits_for_work=False)
         self._perceiving, self._localizing = Gauge("perception"), Gauge("localization")
@@ -204,7 +206,10 @@ class Pipeline:
     def _perceive_one(self, frame: Frame) -> Percept:
         """What cannot be perceived is this frame's misfortune, whatever it is."""
         try:
-            return self._localizer.perceive(frame)
+            percept = self._localizer.perceive(frame)
+            if self._verified and percept.keypoints is not None:
+                percept.keypoints()
+            return percept
         except Exception as error:
             self._perceiving.note = f"frame at {frame.stamp}: {' '.join(str(error).split())}"
             nothing = np.zeros(self._localizer.classifier.dimension)
@@ -244,7 +249,10 @@ class Pipeline:
         while self._hints:
             hint = self._hints.popleft()
             self._localizer.start_at(percept.stamp - 1, hint.position, hint.deviation)
-        return self._localizer.observe(percept)
+        estimate = self._localizer.observe(percept)
+        compared = estimate.recognition.comparison if estimate.recognition else None
+        self._verified = compared is not None and compared.local is not None
+        return estimate
 
 
 def _hold(frame: Frame) -> Frame:
