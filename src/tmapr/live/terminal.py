@@ -1,9 +1,9 @@
 """One line a second for whoever looks on: where the robot is, how sure that is, and whether anything is late."""
 
 import sys
-from typing import TextIO
 
 from tmapr.live.events import Answer, Health, Scene
+from tmapr.live.outputs.lines import Stream
 from tmapr.types import Status
 
 _ERASED = "\r\x1b[2K"
@@ -15,7 +15,7 @@ class TerminalSink:
     name = "terminal"
     complete = False
 
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
+    def __init__(self, stream: Stream = sys.stderr) -> None:
         self._stream = stream
         self._shown = stream.isatty()
         self._last: Answer | None = None

@@ -4,11 +4,28 @@ import json
 import os
 from contextlib import suppress
 from math import isfinite
-from typing import IO, Any
+from typing import Any, Protocol, runtime_checkable
 
 from tmapr.exceptions import InputError
 from tmapr.live.events import Answer, Health, Scene, Timings
 from tmapr.types import Candidate, Estimate
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """As standard output is."""
+
+    def write(self, text: str, /) -> int:
+        """Add text."""
+
+    def flush(self) -> None:
+        """Pass it on."""
+
+    def fileno(self) -> int:
+        """Of the file behind it; OSError where there is none."""
+
+    def isatty(self) -> bool:
+        """Whether somebody looks at it."""
 
 
 class LinesSink:
@@ -17,7 +34,7 @@ class LinesSink:
     name = "json"
     complete = True
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._open = True
         self._dropped = 0
@@ -46,7 +63,7 @@ class LinesSink:
         """The stream is somebody else's."""
 
 
-def _discard(stream: IO[str]) -> None:
+def _discard(stream: Stream) -> None:
     """Lead the stream nowhere: what it still holds would be written when Python ends, and fail again."""
     with suppress(OSError, ValueError):  # where it is no file there is nothing to lead
         nowhere = os.open(os.devnull, os.O_WRONLY)
