@@ -220,15 +220,7 @@ def open_night(world: str, home: Path) -> tuple[Path, list[Frame]]:
 def show_rows(rows: Sequence[SoakRow]) -> None:
     """A column a mode would be too wide: a line each."""
     heads = ("frames", "answered", "dropped", "localized", "lessons", "a second", "MB after 5 min", "grown by, MB")
-    times = (
-        "perception, ms (median, P99)",
-        "step, ms",
-        "P99 / median",
-        "waited",
-        "waiting, ms",
-        "skipped",
-        "differ offline",
-    )
+    times = ("perception, ms (median, P99)", "step, ms", "P99 / median", "waited", "waiting, ms")
     lines = [
         (
             f"{row.world}, {row.learn}",

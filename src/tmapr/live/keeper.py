@@ -1,7 +1,9 @@
 """What outlives a drive: a journal of lessons and moments, and whole states at its end and when the journal is long."""
 
+import ctypes
 import logging
 import threading
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -80,3 +82,10 @@ class Keeper:
             return
         self._trouble = ""
         self.journal.note_saved(last)
+        _give_back_memory()
+
+
+def _give_back_memory() -> None:
+    """A whole state is copied before it is written: the C library keeps that memory for later, 50 MB and more of it."""
+    with suppress(OSError, AttributeError):  # one that is not glibc
+        ctypes.CDLL(None).malloc_trim(0)
