@@ -40,7 +40,7 @@ _GRAY16 = b"Y1\0\x10"
 _DEEP = (*(b"Y1\0" + bytes([bits]) for bits in (9, 10, 12, 14)), *(bytes([bits]) + b"\x001Y" for bits in range(9, 17)))
 """Gray of more than 8 bits that OpenCV cannot give: 9 to 14 of them, or the higher byte first."""
 
-_MAX_COLOUR = 8.0
+MAX_COLOUR = 8.0
 """Counts between the channels of a gray video, on average: coarse steps of its chroma leave a few, palettes tens."""
 
 _MOST = 2_000_000
@@ -146,7 +146,7 @@ def _take_gray(picture: Picture, where: str) -> Counts:
     if picture.ndim == 2:
         return picture
     colour = measure_colour(cv2.split(picture))
-    if colour > _MAX_COLOUR:
+    if colour > MAX_COLOUR:
         raise InputError(
             f"{where}: is in false colours (its channels differ by {colour:.1f} counts on average); record it in gray,"
             " or take its brightness, which need not follow temperature: `ffmpeg -i IN -vf format=gray OUT.mkv`"

@@ -28,8 +28,6 @@ class Learner:
     def __init__(self, localizer: Localizer, keeper: Keeper, teaches: bool) -> None:
         self.gauge = Gauge("learning")
         self.lessons = 0
-        self.paused = 0
-        """Frames after which nothing was learned because the journal had no time."""
         self._localizer, self._keeper, self._teaches = localizer, keeper, teaches
         self._kept = time.monotonic()
         self._task: tuple[int, Estimate] | None = None
@@ -88,7 +86,6 @@ class Learner:
         journal = self._keeper.journal
         if self._teaches and not self._keeper.ready:
             journal.note_skipped(number)
-            self.paused += 1
         elif self._teaches:
             before = self._localizer.rollbacks
             lessons = self._localizer.teach(estimate)

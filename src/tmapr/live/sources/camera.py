@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from tmapr.artifacts.images import Counts, measure_colour, silent_opencv
+from tmapr.data.video import MAX_COLOUR
 from tmapr.exceptions import InputError
 from tmapr.live.events import Arrival, Event
 from tmapr.types import Frame
 
 _AGAIN = 1.0
 """Seconds between attempts at a camera that is gone."""
-_MAX_COLOUR = 8.0
 
 
 class Camera:
@@ -98,7 +98,7 @@ def unpack_picture(picture: np.ndarray, width: int, height: int, where: str) -> 
         return np.ascontiguousarray(picture[:, :, 0])
     if planes == 3:
         blue, green, red = (np.ascontiguousarray(picture[:, :, plane]) for plane in range(3))
-        if measure_colour([blue, green, red]) > _MAX_COLOUR:
+        if measure_colour([blue, green, red]) > MAX_COLOUR:
             raise InputError(f"{where}: gives false colours; choose a gray palette or 16-bit counts in its settings")
         return blue
     given = f"{picture.dtype} of shape {picture.shape}"
