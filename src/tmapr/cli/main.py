@@ -29,7 +29,7 @@ from tmapr.cli.run import run as run_verb
 from tmapr.cli.show import show
 from tmapr.cli.simulate import simulate
 from tmapr.cli.state import state
-from tmapr.cli.surroundings import explain, prepare
+from tmapr.cli.surroundings import demand_memory, explain, prepare
 from tmapr.cli.train import train
 from tmapr.cli.version import describe_installation
 from tmapr.cli.view import view
@@ -76,6 +76,7 @@ def _root(
     _verbose: Annotated[bool, typer.Option(*_VERBOSE, help="say what is being done, and how long it took")] = False,
 ) -> None:
     """Options of the command itself; `--verbose` may stand behind a verb, too, and is seen to by `run`."""
+    demand_memory()
 
 
 app.command()(demo)

@@ -9,6 +9,9 @@ import io
 import os
 import sys
 import unicodedata
+from contextlib import suppress
+
+from tmapr.exceptions import TmaprError
 
 _QUIET_THREADS = {
     # The online half streams one vector at a time, where a second BLAS thread gains nothing and, on a busy machine,
@@ -24,6 +27,8 @@ _PLAIN = {"–": "-", "—": "-", "−": "-", "→": "->", "×": "x", "·": "*",
 _SHORTAGES = ("allocate memory", "bad_alloc", "bad allocation", "insufficient memory", "failed to map segment",
               "start new thread", "allocating memory", "out of memory")  # fmt: skip
 
+_LEAST_ADDRESSES = 1 << 30  # loaded, the libraries hold 570 MiB; a run with them, 790
+
 
 def prepare() -> None:
     """Threads that do not spin, libraries that do not write beside us, a terminal that takes every character."""
@@ -33,6 +38,22 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="tmapr")
+
+
+def demand_memory() -> None:
+    """Refuse a limit under which no verb can work.
+
+    Out of memory, an interpreter that loads a library may crash instead of raising, and OpenBLAS tries for ever.
+    """
+    with suppress(ImportError):  # no such limit exists where Python has no `resource`
+        import resource
+
+        most, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if most != resource.RLIM_INFINITY and most < _LEAST_ADDRESSES:
+            raise TmaprError(
+                f"not enough memory: this process may use {most >> 20} MiB of addresses, and needs "
+                f"{_LEAST_ADDRESSES >> 20}; raise the limit with `ulimit -v unlimited`"
+            )
 
 
 def explain(error: BaseException) -> str | None:
