@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.artifacts.arrays import Arrays
-from tmapr.device.triangle import SLOTS, UPDATES, Triangle, Tuning, load_tiles, power_of_two, runs_kernels
+from tmapr.device.triangle import SLOTS, UPDATES, Triangle, Tuning, load_tiles, power_of_two
 from tmapr.exceptions import StateError
 from tmapr.places.analytic import _explain_refusal as explain_refusal
 from tmapr.places.triangle import RANK, TILE, to_dense
@@ -25,6 +25,7 @@ _WIDEST_BLOCK = 128
 _SUMS = 8
 _SLOT, _WAITING, _REFUSED = range(3)
 _LOWER = torch.tril_indices(RANK, RANK)
+_IDENTITY = torch.eye(RANK, dtype=torch.float64)
 
 
 class DeviceRidge:
@@ -56,7 +57,7 @@ class DeviceRidge:
         self._products = self._zeros(_SUMS)
         self._leverage = self._zeros(1)
         self._ridge = torch.full((1,), ridge, dtype=torch.float64, device=self.device)
-        self._learning = self.terms()
+        self._learning, self._unlearning = self.terms(), self.terms(_UNLEARN)
         self._make_room(power_of_two(max(_FIRST_CAPACITY, classes)))
 
     def _zeros(self, *shape: int) -> Tensor:
@@ -83,14 +84,14 @@ class DeviceRidge:
     @property
     def weights(self) -> Float[np.ndarray, "dim classes"]:
         """W on the host, read-only."""
-        copy = np.array(self._W[: self.dim, : self.classes].cpu())
+        copy = self._W[: self.dim, : self.classes].cpu().numpy().copy()
         copy.flags.writeable = False
         return copy
 
     def scores(self, rows: Float[np.ndarray, "k dim"]) -> Float[np.ndarray, "k classes"]:
         """X W: the response of every class."""
         given = torch.from_numpy(rows).to(self.device)
-        return np.array((given @ self._W[: self.dim, : self.classes]).cpu())
+        return (given @ self._W[: self.dim, : self.classes]).cpu().numpy()
 
     def leverage(self, row: Float[np.ndarray, " dim"]) -> float:
         """λ zᵀKz / zᵀz: 1 for a direction never learned, towards 0 for one learned often."""
@@ -122,7 +123,7 @@ class DeviceRidge:
 
         More than three rows go in blocks of three; if one block is refused, those before it stay learned.
         """
-        self._absorb_blocks(rows, targets, weights, self.terms(_LEARN, information))
+        self._absorb_blocks(rows, targets, weights, self.terms(_LEARN, information), _LEARN)
 
     def unlearn(
         self,
@@ -131,7 +132,7 @@ class DeviceRidge:
         weights: Float[np.ndarray, " k"],
     ) -> None:
         """Remove rows that were learned, as if they never had been."""
-        self._absorb_blocks(rows, targets, weights, self.terms(_UNLEARN))
+        self._absorb_blocks(rows, targets, weights, self._unlearning, _UNLEARN)
 
     def _absorb_blocks(
         self,
@@ -139,6 +140,7 @@ class DeviceRidge:
         targets: Float[np.ndarray, "k classes"],
         weights: Float[np.ndarray, " k"],
         terms: Float[Tensor, "2"],
+        sign: float,
     ) -> None:
         for start in range(0, len(rows), RANK):
             block = slice(start, min(start + RANK, len(rows)))
@@ -148,7 +150,7 @@ class DeviceRidge:
             self.observe(X)
             self.absorb(Y, w, terms)
             self.flush(UPDATES)
-            self.check(float(terms[0]))
+            self.check(sign)
 
     def terms(self, sign: float = _LEARN, information: float = 1.0) -> Float[Tensor, "2"]:
         """How `absorb` is to take rows: 1 to learn them or −1 to unlearn, and their share that becomes information."""
@@ -158,7 +160,7 @@ class DeviceRidge:
         """X W, and the leverage of the first row; both until the next time. The one read of K."""
         self._rows[:, : self.dim].copy_(rows)
         self._triangle.multiply(self._tiles, self._pending, self._signs, self._rows, self._gain)
-        if runs_kernels(self.device):
+        if self._triangle.compiled:
             self._launch_response()
         else:
             self._respond()
@@ -245,7 +247,7 @@ class DeviceRidge:
         self._counters[_SLOT] = self._counters[_WAITING]
 
     def _absorb(self, weights: Float[Tensor, "3"], terms: Float[Tensor, "2"]) -> None:
-        if not runs_kernels(self.device):
+        if not self._triangle.compiled:
             self._absorb_plainly(weights, terms)
             return
         from tmapr.device import updates
@@ -267,9 +269,8 @@ class DeviceRidge:
         products = torch.zeros(RANK, RANK, dtype=torch.float64)
         products[_LOWER[0], _LOWER[1]] = self._products[: len(_LOWER[0])]
         products = sign * roots * products * roots.T
-        eye = torch.eye(RANK, dtype=torch.float64)
-        L, failed = torch.linalg.cholesky_ex(eye + products)
-        narrow, also_failed = torch.linalg.cholesky_ex(eye + information * products)
+        L, failed = torch.linalg.cholesky_ex(_IDENTITY + products)
+        narrow, also_failed = torch.linalg.cholesky_ex(_IDENTITY + information * products)
         residual = roots * (self._targets - self._scores)
         slot = int(self._counters[_SLOT])
         finite = torch.isfinite(residual.sum() + L.sum() + narrow.sum())

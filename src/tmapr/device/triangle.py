@@ -69,11 +69,11 @@ class Triangle:
 
     def __init__(self, dim: int, device: torch.device, tuning: Tuning | None = None) -> None:
         self.width = round_up(dim)
-        self.device = device
+        self.compiled = runs_kernels(device)
         self._tuning = tuning or Tuning()
         panels = self.width // TILE
         self._rows, self._columns = torch.tril_indices(panels, panels, device=device)
-        if runs_kernels(device):
+        if self.compiled:
             self._scratch = _Scratch(self.width, device, self._tuning)
             self._panels_of = torch.stack((self._rows, self._columns), dim=1).to(torch.int32).contiguous()
 
@@ -86,7 +86,7 @@ class Triangle:
         product: Float[Tensor, "3 width"],
     ) -> None:
         """The product ← rows · (tiles − pendingᵀ diag(signs) pending), in one read of the tiles."""
-        if not runs_kernels(self.device):
+        if not self.compiled:
             shares = self._multiply_tiles(tiles, rows)
             product.copy_(shares - (rows @ pending.T * signs) @ pending)
             return
@@ -122,7 +122,7 @@ class Triangle:
         least: int = 1,
     ) -> None:
         """Bring the tiles up to date if at least so many updates wait; then none does."""
-        if not runs_kernels(self.device):
+        if not self.compiled:
             if int(counters[WAITING]) >= least:
                 self._flush_tiles(tiles, pending, signs)
                 signs.zero_()
@@ -144,21 +144,21 @@ class Triangle:
     def _multiply_tiles(
         self, tiles: Float[Tensor, " size"], rows: Float[Tensor, "3 width"]
     ) -> Float[Tensor, "3 width"]:
-        blocks, cut = tiles.view(-1, TILE, TILE), rows.view(RANK, -1, TILE)
+        blocks, cut = tiles.view(-1, TILE, TILE), rows.view(RANK, -1, TILE).permute(1, 2, 0)
         # A diagonal tile is whole, so its mirrored share must not be added again.
-        mirrored = (self._rows != self._columns)[:, None] * cut[:, self._rows]
+        mirrored = cut[self._rows] * (self._rows != self._columns)[:, None, None]
         product = torch.zeros_like(cut)
-        product.index_add_(1, self._rows, torch.einsum("nij,rnj->rni", blocks, cut[:, self._columns]))
-        product.index_add_(1, self._columns, torch.einsum("nij,rni->rnj", blocks, mirrored))
-        return product.view(RANK, -1)
+        product.index_add_(0, self._rows, torch.bmm(blocks, cut[self._columns]))
+        product.index_add_(0, self._columns, torch.bmm(blocks.transpose(1, 2), mirrored))
+        return product.permute(2, 0, 1).reshape(RANK, -1)
 
     def _flush_tiles(
         self, tiles: Float[Tensor, " size"], pending: Float[Tensor, "slots width"], signs: Float[Tensor, " slots"]
     ) -> None:
         blocks, cut = tiles.view(-1, TILE, TILE), pending.view(len(pending), -1, TILE)
         # One after the other, so that diagonal tiles stay symmetric to the last bit.
-        for sign, waiting in zip(signs, cut, strict=True):
-            blocks -= (sign * waiting[self._rows])[:, :, None] * waiting[self._columns][:, None, :]
+        for slot in signs.nonzero()[:, 0]:
+            blocks -= (signs[slot] * cut[slot, self._rows])[:, :, None] * cut[slot, self._columns][:, None, :]
 
 
 class _Scratch:
