@@ -28,15 +28,16 @@ from tmapr.places.triangle import RANK
 RIDGE = 0.01
 WEIGHTS = (1.0, 0.35, 0.35)
 POOL = 64
-PATIENCE = 30.0
+PATIENCE = 20.0
 """Seconds that the CPU may take of a machine that is paid for its GPU."""
 TUNINGS = {
     "2 panels, 2 strips of 8, 3 stages": Tuning(),
+    "2 panels, 2 strips of 8, 3 stages, chunks of 2": Tuning(chunk=2),
+    "2 panels, 2 strips of 8, 3 stages, 240 registers": Tuning(registers=240),
     "2 panels, 2 strips of 8, 1 stage": Tuning(stages=1),
-    "2 panels, 1 strip of 8, 4 stages": Tuning(times=1, stages=4),
+    "2 panels, 1 strip of 8, 4 stages, 128 registers": Tuning(times=1, stages=4, registers=128),
+    "2 panels, 1 strip of 16, 8 warps, 3 stages, 128 registers": Tuning(strip=16, times=1, warps=8, registers=128),
     "1 panel, 2 strips of 16, 3 stages": Tuning(wide=1, chunk=8, span=16, strip=16),
-    "2 panels, 1 strip of 16, 8 warps, 3 stages": Tuning(strip=16, times=1, warps=8),
-    "2 panels, 2 strips of 8, 2 stages, chunks of 8": Tuning(stages=2, chunk=8),
 }
 FLUSHES = {
     "4 tiles, 8 warps": Tuning(),

@@ -68,7 +68,7 @@ class DeviceRidge:
         self._scores = self._zeros(RANK, capacity)
         self._targets = self._zeros(RANK, capacity)
         self._shares = self._zeros(self._triangle.width // TILE, RANK, capacity)
-        self._columns = torch.arange(capacity, device=self.device)
+        self._columns = torch.arange(capacity, device=self.device).repeat(RANK, 1)
 
     @property
     def capacity(self) -> int:
@@ -177,7 +177,7 @@ class DeviceRidge:
         self, place: Int[Tensor, ""], weights: Float[Tensor, "3"], terms: Float[Tensor, "2"] | None = None
     ) -> None:
         """The same for rows that all show one place."""
-        self._targets.copy_(self._columns == place)
+        torch.eq(self._columns, place, out=self._targets)
         self._absorb(weights, self._learning if terms is None else terms)
 
     def flush(self, least: int = 1) -> None:

@@ -48,6 +48,9 @@ class Tuning:
     """Loads under way at once."""
 
     warps: int = 4
+    registers: int = 168
+    """Of a thread, at most: three programs then share a processor, and 96 KiB are on their way to it."""
+
     run: int = 4
     """Tiles that a program of the flush rewrites one after the other."""
 
@@ -103,6 +106,7 @@ class Triangle:
             TIMES=tuning.times,
             STAGES=tuning.stages,
             num_warps=tuning.warps,
+            maxnreg=tuning.registers,
         )
         kernels.gather_product[(panels, RANK)](
             *(scratch.along, scratch.down, scratch.starts, scratch.dots, pending, product, self.width),
