@@ -79,7 +79,7 @@ def test_lessons_and_queries_equal_those_of_the_cpu(rng):
     dim, classes = 70, 5
     theirs = learned(Ridge, *stream(rng, 30, dim, classes))
     ours = DeviceRidge.from_arrays(theirs.arrays(), DEVICE)
-    last = stream(rng, 5, dim, classes)
+    last = stream(rng, 3, dim, classes)
     for information in (1.0, 0.9):
         for state in (ours, theirs):
             state.learn(*last, information)

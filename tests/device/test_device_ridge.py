@@ -65,6 +65,16 @@ def test_a_query_between_observing_and_absorbing_does_not_disturb_the_lesson(rng
     assert relative(state.weights, batch_weights(X, Y, w)) < 1e-11
 
 
+def test_room_made_between_observing_and_absorbing_does_not_disturb_the_lesson(rng):
+    X, Y, w = stream(rng, 63, classes=70)
+    state = learned(DeviceRidge, X[:60], Y[:60, :64], w[:60])
+    state.observe(torch.from_numpy(X[60:]))
+    state.grow(70)
+    state.absorb(torch.from_numpy(Y[60:]), torch.from_numpy(w[60:]))
+    Y[:60, 64:] = 0.0
+    assert relative(state.weights, batch_weights(X, Y, w)) < 1e-11
+
+
 def test_rows_in_single_precision_are_taken_as_they_are(rng):
     rows = rng.normal(size=(3, DIM)).astype(np.float32)
     state = learned(DeviceRidge, *stream(rng, 61))

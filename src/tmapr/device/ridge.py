@@ -107,9 +107,11 @@ class DeviceRidge:
     def grow(self, classes: int) -> None:
         """Make room for more classes; capacity doubles, so growth costs nothing in the long run."""
         if classes > self.capacity:
-            old = self._W
+            W, scores = self._W, self._scores
             self._make_room(power_of_two(classes))
-            self._W[:, : old.shape[1]] = old
+            self._W[:, : W.shape[1]] = W
+            # A place first seen in this frame may need the room after the frame was observed.
+            self._scores[:, : W.shape[1]] = scores
         self.classes = max(self.classes, classes)
 
     def learn(
@@ -169,7 +171,10 @@ class DeviceRidge:
     def absorb(
         self, targets: Float[Tensor, "3 classes"], weights: Float[Tensor, "3"], terms: Float[Tensor, "2"] | None = None
     ) -> None:
-        """Learn the rows last observed, once, from the products that were kept: K is neither read nor written."""
+        """Learn the rows last observed, once, from the products that were kept: K is neither read nor written.
+
+        Eight lessons wait at most; one more without a `flush` is refused.
+        """
         self._targets[:, : self.classes].copy_(targets)
         self._absorb(weights, self._learning if terms is None else terms)
 
