@@ -4,7 +4,8 @@ import json
 
 import torch
 
-from device_update import Bench, measured
+from device_bench import Bench
+from device_update import measured
 
 SMALL = Bench(torch.device("cpu"), dim=100, classes=7, updates=30, check=20, check_dim=70, check_long=40)
 
@@ -22,5 +23,5 @@ def test_every_part_runs_and_what_is_compared_agrees(tmp_path, capsys):
 def test_a_part_that_fails_says_why_and_the_others_go_on(tmp_path, capsys):
     measured(Bench(torch.device("cpu"), 100, classes=0, updates=3, check=1, check_dim=70, check_long=1), [], None)
     printed = capsys.readouterr().out
-    assert "The whole update, one graph: FAILED" in printed
+    assert "Against the CPU: FAILED" in printed
     assert "multiply: largest difference" in printed

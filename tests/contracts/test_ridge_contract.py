@@ -79,6 +79,19 @@ def test_learning_leaves_its_input_alone(kind, rng):
         np.testing.assert_array_equal(array, copy)
 
 
+def test_what_cannot_be_written_is_learned_and_restored_all_the_same(kind, rng):
+    given = stream(rng, 6)
+    arrays = snapshot(learned(kind, *given))
+    for array in (*given, *arrays.values()):
+        array.flags.writeable = False
+    state = kind.from_arrays(arrays)
+    state.learn(*given)
+    state.scores(given[0])
+    state.leverage(given[0][0])
+    twice = (np.concatenate([array, array]) for array in given)
+    assert relative(state.weights, batch_weights(*twice)) < 1e-11
+
+
 def test_unlearning_in_any_order_equals_never_having_learned(kind, rng):
     X, Y, w = stream(rng, 1000)
     state = learned(kind, X, Y, w)

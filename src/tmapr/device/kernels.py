@@ -7,8 +7,9 @@ equal bits.
 Why the reading pass looks as it does. An off-diagonal tile is used twice: its columns against the rows there (a sum
 along each of its lines, which crosses the lanes of a warp) and its lines against the rows there (a sum down its
 columns). Summing each 64-wide line over a warp's 32 lanes takes more shuffles than the memory leaves time for. So a
-strip of a few lines is loaded as [lines, groups, span]: a thread holds the same two columns of every group, adds them
-in registers, and only span / 2 lanes have to be summed. The other sum stays in registers until the chunk ends.
+few lines are loaded as [strip, times, groups, span], in this order, from which Triton lets a thread hold two columns of
+every group: it adds those in registers, and only span / 2 lanes have to be summed. The other sum stays in registers
+until the chunk ends.
 
 Python floats reach a kernel as float32, therefore every number of the arithmetic comes through memory.
 """

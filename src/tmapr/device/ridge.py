@@ -63,6 +63,10 @@ class DeviceRidge:
     def _zeros(self, *shape: int) -> Tensor:
         return torch.zeros(shape, dtype=torch.float64, device=self.device)
 
+    def _send(self, array: Float[np.ndarray, "..."]) -> Tensor:
+        # A copy: of an array that cannot be written, or lies on disk, torch would take no view.
+        return torch.tensor(array, dtype=torch.float64, device=self.device)
+
     def _make_room(self, capacity: int) -> None:
         self._W = self._zeros(self._triangle.width, capacity)
         self._scores = self._zeros(RANK, capacity)
@@ -90,8 +94,7 @@ class DeviceRidge:
 
     def scores(self, rows: Float[np.ndarray, "k dim"]) -> Float[np.ndarray, "k classes"]:
         """X W: the response of every class."""
-        given = torch.from_numpy(rows).to(self.device)
-        return (given @ self._W[: self.dim, : self.classes]).cpu().numpy()
+        return (self._send(rows) @ self._W[: self.dim, : self.classes]).cpu().numpy()
 
     def leverage(self, row: Float[np.ndarray, " dim"]) -> float:
         """λ zᵀKz / zᵀz: 1 for a direction never learned, towards 0 for one learned often."""
@@ -100,7 +103,7 @@ class DeviceRidge:
             return 1.0
         # Not through `observe`: what that keeps for a lesson stays.
         rows, gain = torch.zeros_like(self._rows), torch.empty_like(self._gain)
-        rows[0, : self.dim] = torch.from_numpy(row)
+        rows[0, : self.dim] = self._send(row)
         self._triangle.multiply(self._tiles, self._pending, self._signs, rows, gain)
         return min(self.ridge * float(rows[0] @ gain[0]) / energy, 1.0)
 
@@ -148,7 +151,7 @@ class DeviceRidge:
             block = slice(start, min(start + RANK, len(rows)))
             X, Y, w = self._zeros(RANK, self.dim), self._zeros(RANK, self.classes), self._zeros(RANK)
             for whole, part in ((X, rows), (Y, targets), (w, weights)):
-                whole[: block.stop - start] = torch.from_numpy(part[block])
+                whole[: block.stop - start] = self._send(part[block])
             self.observe(X)
             self.absorb(Y, w, terms)
             self.flush(UPDATES)
@@ -215,10 +218,10 @@ class DeviceRidge:
         for name, mine in (("tiles", state._tiles), ("pending", state._pending[:RANK])):
             if arrays[name].shape != tuple(mine.shape):
                 raise ValueError(f"{name} has the shape {arrays[name].shape}, it must be {tuple(mine.shape)}")
-            mine.copy_(torch.from_numpy(np.ascontiguousarray(arrays[name])))
+            mine.copy_(state._send(arrays[name]))
         state._signs[:RANK] = float(arrays["sign"])
         state._counters[: _WAITING + 1] = 1
-        state._W[:dim, :classes] = torch.from_numpy(np.ascontiguousarray(arrays["weights"])).to(state.device)
+        state._W[:dim, :classes] = state._send(arrays["weights"])
         return state
 
     def _launch_response(self) -> None:
