@@ -15,6 +15,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 COMPILED = {
     "tmapr.artifacts.jpeg_scan",
+    "tmapr.device.kernels",
+    "tmapr.device.updates",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

@@ -1,0 +1,4 @@
+"""The frame's way on a GPU: the device backend, chosen by `--device`. The CPU's modules are its reference.
+
+Torch, and Triton for what torch streams badly, live here and are imported by nobody else's import.
+"""
