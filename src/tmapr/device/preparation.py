@@ -83,6 +83,8 @@ def _widen(counts: Shaped[Tensor, "images height width"]) -> Int32[Tensor, "imag
 
 def _stretch(counts: Int32[Tensor, "images height width"], levels: Levels) -> Int32[Tensor, "images height width"]:
     """Counts between the two levels become 0…255: the nearest to a float32 product, halves to even."""
-    gain = (_WHITE / (levels.white - levels.black).clamp(min=1).double()).float()
+    span = (levels.white - levels.black).clamp(min=1).double()
+    # Not _WHITE / span, which torch makes a reciprocal and a product of, with two roundings.
+    gain = (torch.full_like(span, _WHITE) / span).float()
     above = (counts - levels.black.int()[:, None, None]).clamp(min=0)
     return (above.float() * gain[:, None, None]).round().clamp(max=_WHITE).int()
