@@ -19,18 +19,20 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from device_scenes import OPENCV, SCENES, SIDES, SIZE, make_network, make_scenes
+from tmapr.device.fused_preparation import ChoosePreparation, choose_preparation
 from tmapr.device.graphs import Replayed
 from tmapr.device.perceiving import DeviceEye, SeeingNetwork
 from tmapr.device.precision import lower_precision
 from tmapr.device.preparation import Preparation
 from tmapr.perception.image import Image
-from tmapr.perception.network import Network, move_network
+from tmapr.perception.network import move_network
 
 KINDS = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
-IMAGE = Image()
+IMAGE, DEPTH = Image(), np.dtype(np.uint16)
+Sides = tuple[int, int]
 Rows = dict[str, object]
 Part = Callable[["Bench"], Rows]
 
@@ -44,10 +46,11 @@ class Bench:
         self.scenes = make_scenes()
         self.network = make_network(small=small)
         self.on_device = self.device.type == "cuda"
+        self.choose: ChoosePreparation = choose_preparation
 
     def build_pass(self) -> SeeingNetwork:
         """The whole pass in float16."""
-        prepare = Preparation(IMAGE, SIDES, np.dtype(np.uint16), SIZE)
+        prepare = self.choose(IMAGE, SIDES, DEPTH, SIZE, self.device)
         network = move_network(lower_precision(self.network, torch.float16), self.device)
         return SeeingNetwork(prepare, network).to(self.device)
 
@@ -88,7 +91,7 @@ class Bench:
 
     def place(self, index: int = 0) -> Tensor:
         """A frame on the device."""
-        return torch.from_numpy(self.give(index).copy())[None].to(self.device)
+        return to_batch(self.give(index)).to(self.device)
 
 
 def tell(times: np.ndarray) -> Rows:
@@ -100,24 +103,54 @@ def tell(times: np.ndarray) -> Rows:
 
 
 def check_pictures(bench: Bench) -> Rows:
-    """Prepared there and by the host: how many pixels differ, and by how much."""
-    prepare = Preparation(IMAGE, SIDES, np.dtype(np.uint16), SIZE).to(bench.device)
-    on_host = Preparation(IMAGE, SIDES, np.dtype(np.uint16), SIZE)
-    apart = []
-    for index in range(SCENES):
-        found = prepare(bench.place(index))[0][0].cpu().numpy().astype(int)
-        counts = bench.give(index)
-        host = IMAGE.prepare(counts, SIZE, "area") if OPENCV else on_host(torch.from_numpy(counts)[None])[0][0].numpy()
-        apart.append(np.abs(found - np.asarray(host, int)))
-    flat = torch.full((1, *SIDES), 16383, dtype=torch.int32).to(torch.uint16).to(bench.device)
-    codes = [int(prepare(counts)[1][0]) for counts in (bench.place(), torch.zeros_like(flat), flat)]
+    """Prepared there and by the host: how many pixels differ, and by how much; kernels that do not agree are left."""
+    on_host = prepare_by_torch(IMAGE, SIDES, DEPTH, SIZE, torch.device("cpu"))
+    pictures = [IMAGE.prepare(each, SIZE, "area") if OPENCV else on_host(to_batch(each))[0][0] for each in bench.scenes]
+    expected = np.array([np.asarray(picture, int) for picture in pictures])
+    found: Rows = {"host": "OpenCV" if OPENCV else "torch on the CPU"}
+    for name, choose in {"torch": prepare_by_torch, "kernels": choose_preparation}.items():
+        try:
+            found[name] = compare_pictures(bench, choose(IMAGE, SIDES, DEPTH, SIZE, bench.device), expected)
+        except Exception as error:
+            traceback.print_exc()
+            found[name] = {"failed": f"{type(error).__name__}: {error}"[:300]}
+    right = found["kernels"] == found["torch"]
+    bench.choose = choose_preparation if right else prepare_by_torch
+    return found | {"seen with": "kernels" if right else "torch"}
+
+
+def compare_pictures(bench: Bench, prepare: nn.Module, expected: np.ndarray) -> Rows:
+    prepare.to(bench.device)
+    seen = np.concatenate([prepare(bench.place(index))[0].cpu().numpy() for index in range(SCENES)])
+    apart = np.abs(seen - expected)
+    flat = [np.full(SIDES, count, np.uint16) for count in (3600, 16383)]
+    codes = [int(prepare(to_batch(counts).to(bench.device))[1][0]) for counts in (bench.give(0), *flat)]
     return {
-        "host": "OpenCV" if OPENCV else "torch on the CPU",
-        "pixels": int(np.size(apart)),
+        "pixels": apart.size,
         "differing": int(np.count_nonzero(apart)),
-        "most_levels": int(np.max(apart)),
+        "most_levels": int(apart.max()),
         "faults_as_expected": codes == [0, 1, 2],
     }
+
+
+def prepare_by_torch(image: Image, given: Sides, depth: np.dtype, size: Sides, device: torch.device) -> nn.Module:
+    return Preparation(image, given, depth, size).to(device)
+
+
+def to_batch(counts: np.ndarray) -> Tensor:
+    return torch.from_numpy(counts.copy())[None]
+
+
+def time_preparations(bench: Bench) -> Rows:
+    """By torch's verbs and by kernels, each as a graph, and by the host."""
+    counts, found = bench.place(), {}
+    for name, choose in {"torch": prepare_by_torch, "chosen": bench.choose}.items():
+        prepare = choose(IMAGE, SIDES, DEPTH, SIZE, bench.device).to(bench.device)
+        replayed = Replayed(lambda given, prepare=prepare: prepare(given)[0], counts)
+        found[name] = tell(bench.time_queued(lambda _, replayed=replayed: replayed()))
+    if OPENCV:
+        found["OpenCV, host"] = tell(bench.time_alone(lambda index: IMAGE.prepare(bench.give(index), SIZE, "area")))
+    return dict(found)
 
 
 def check_waiting(bench: Bench) -> Rows:
@@ -151,7 +184,7 @@ def compare_precisions(bench: Bench) -> Rows:
 
 
 def see_all(bench: Bench, kind: torch.dtype) -> tuple[np.ndarray, np.ndarray]:
-    eye = DeviceEye(deepcopy(bench.network), IMAGE, SIZE, str(bench.device), kind)
+    eye = DeviceEye(deepcopy(bench.network), IMAGE, SIZE, str(bench.device), kind, bench.choose)
     seen = [eye.see([counts]).outputs for counts in bench.scenes]
     poses = [np.concatenate([one.positions, one.headings], axis=1) for one in seen]
     return np.concatenate([one.descriptors for one in seen]).astype(float), np.concatenate(poses)
@@ -172,9 +205,9 @@ def compare_graph(bench: Bench) -> Rows:
 def time_eye(bench: Bench, name: str) -> Rows:
     """One precision by graphs: each stage alone in a queue, then whole frames on the clock."""
     kind, counts = KINDS[name], bench.place()
-    eye = DeviceEye(deepcopy(bench.network), IMAGE, SIZE, str(bench.device), kind)
+    eye = DeviceEye(deepcopy(bench.network), IMAGE, SIZE, str(bench.device), kind, bench.choose)
     network = move_network(lower_precision(deepcopy(bench.network), kind), bench.device)
-    prepare = Preparation(IMAGE, SIDES, np.dtype(np.uint16), SIZE).to(bench.device)
+    prepare = bench.choose(IMAGE, SIDES, DEPTH, SIZE, bench.device).to(bench.device)
     with torch.inference_mode():
         pictures = prepare(counts)[0].clone()
     preparing = Replayed(lambda given: prepare(given)[0], counts)
@@ -201,7 +234,7 @@ def time_eye(bench: Bench, name: str) -> Rows:
 def time_eager(bench: Bench) -> Rows:
     """Float32 as one writes it down: pictures by the host, network called, results by `.cpu()`."""
     network = move_network(deepcopy(bench.network), bench.device)
-    host = Preparation(IMAGE, SIDES, np.dtype(np.uint16), SIZE).to(bench.device)
+    host = bench.choose(IMAGE, SIDES, DEPTH, SIZE, bench.device).to(bench.device)
 
     def prepare(index: int) -> Tensor:
         if not OPENCV:
@@ -221,7 +254,7 @@ def time_eager(bench: Bench) -> Rows:
 
 def time_batches(bench: Bench) -> Rows:
     """Images a second where many go through at once, from host memory."""
-    eye, found = DeviceEye(deepcopy(bench.network), IMAGE, SIZE, str(bench.device)), {}
+    eye, found = DeviceEye(deepcopy(bench.network), IMAGE, SIZE, str(bench.device), choose=bench.choose), {}
     for size in (8, 32) if bench.on_device else (2,):
         batch = [bench.give(index) for index in range(size)]
         eye.see(batch)
@@ -257,6 +290,7 @@ def list_kernels(bench: Bench) -> Rows:
 
 PARTS: dict[str, Part] = {
     "pictures": check_pictures,
+    "preparation": time_preparations,
     "waiting": check_waiting,
     "graph": compare_graph,
     "float16": lambda bench: time_eye(bench, "float16"),

@@ -64,7 +64,7 @@ def test_counts_of_all_values_are_spread_as_on_the_host(sides, rng):
     np.testing.assert_array_equal(prepare_on_torch(Image(), counts), Image().prepare(counts, SIZE, "area"))
 
 
-@budget(max_examples=100, deadline=None, derandomize=True)
+@budget(max_examples=60, deadline=None, derandomize=True)
 @given(
     sides=st.tuples(st.integers(32, 90), st.integers(32, 90)),
     size=st.tuples(st.integers(16, 96), st.integers(16, 96)),
@@ -103,7 +103,7 @@ def images(depth):
     )
 
 
-@budget(max_examples=200, deadline=None, derandomize=True)
+@budget(max_examples=100, deadline=None, derandomize=True)
 @given(counts=images(np.uint8) | images(np.uint16), low=st.sampled_from([0.0, 1.0, 25.0]))
 def test_percentiles_and_faults_are_the_host_s(counts, low):
     image = Image(low=low)

@@ -29,7 +29,7 @@ class Equalisation(nn.Module):
         super().__init__()
         self._count = tiles * tiles
         self._kept = kept
-        padded = _pad(given, tiles)
+        padded = pad_to_tiles(given, tiles)
         self._pads = padded != given
         height, width = (side // tiles for side in padded)
         self._limit = max(int(clip_limit * (height * width) / GRAYS), 1)
@@ -39,8 +39,8 @@ class Equalisation(nn.Module):
         )
         tile = np.arange(padded[0])[:, None] // height * tiles + np.arange(padded[1]) // width
         self._lay_out(below=rows, beside=columns, tiles=tile.ravel() * GRAYS)
-        upper, down = _place_between(np.arange(given[0])[kept[0]], height)
-        left, across = _place_between(np.arange(given[1])[kept[1]], width)
+        upper, down = place_between(np.arange(given[0])[kept[0]], height)
+        left, across = place_between(np.arange(given[1])[kept[1]], width)
         cells = upper[:, None] * (tiles + 1) + left
         self._lay_out(around=_list_neighbours(tiles).ravel(), cells=cells.ravel() * GRAYS)
         self.register_buffer("across", torch.from_numpy(np.tile(across, 2)), persistent=False)
@@ -84,7 +84,7 @@ def count_values(values: Int32[Tensor, "images n"], bins: int) -> Int32[Tensor, 
     return counts.scatter_add_(1, values.long(), ones)
 
 
-def _pad(given: Size, tiles: int) -> Size:
+def pad_to_tiles(given: Size, tiles: int) -> Size:
     """Sides that tiles divide. As OpenCV has it: where one does not, a side that does gets a row for every tile."""
     if all(side % tiles == 0 for side in given):
         return given
@@ -92,7 +92,7 @@ def _pad(given: Size, tiles: int) -> Size:
     return height + tiles - height % tiles, width + tiles - width % tiles
 
 
-def _place_between(pixels: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
+def place_between(pixels: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
     """Between the middles of which tiles pixels lie (0: before the first), and the shares of the two."""
     place = pixels.astype(np.float32) * (np.float32(1) / np.float32(side)) - np.float32(0.5)
     before = np.floor(place)

@@ -17,9 +17,10 @@ import torch
 from jaxtyping import Float32, Shaped
 from torch import Tensor, nn
 
+from tmapr.device.fused_preparation import ChoosePreparation, choose_preparation
 from tmapr.device.graphs import Moment, Replayed, staying_on
 from tmapr.device.precision import lower_precision
-from tmapr.device.preparation import FAULTS, Preparation
+from tmapr.device.preparation import FAULTS
 from tmapr.perception.image import Image
 from tmapr.perception.network import Network, move_network
 from tmapr.perception.perceiver import AnyPicture, Outputs, Seen
@@ -45,10 +46,17 @@ class DeviceEye:
     """Prepares images and sees them on one device, in the precision of `dtype`; safe to call from several threads."""
 
     def __init__(
-        self, network: Network, image: Image, size: tuple[int, int], device: str, dtype: torch.dtype = torch.float16
+        self,
+        network: Network,
+        image: Image,
+        size: tuple[int, int],
+        device: str,
+        dtype: torch.dtype = torch.float16,
+        choose: ChoosePreparation = choose_preparation,
     ) -> None:
         self._image = image
         self._size = size
+        self._choose = choose
         self._device = torch.device(device)
         self._network = move_network(lower_precision(network, dtype), self._device).eval().requires_grad_(False)
         self._passes: OrderedDict[Shape, DevicePass] = OrderedDict()
@@ -83,14 +91,16 @@ class DeviceEye:
 
     def _build(self, shape: Shape) -> "SeeingNetwork":
         given = shape.height, shape.width
-        prepare = None if self._image.bilateral else Preparation(self._image, given, shape.depth, self._size)
-        return SeeingNetwork(prepare, self._network).to(self._device)
+        if self._image.bilateral:
+            return SeeingNetwork(None, self._network)
+        prepare = self._choose(self._image, given, shape.depth, self._size, self._device)
+        return SeeingNetwork(prepare.to(self._device), self._network)
 
 
 class SeeingNetwork(nn.Module):
     """Counts, or pictures where the host prepares, become one row each: descriptor, pose if there is one, fault."""
 
-    def __init__(self, prepare: Preparation | None, network: Network) -> None:
+    def __init__(self, prepare: nn.Module | None, network: Network) -> None:
         super().__init__()
         self.prepare = prepare
         self.network = network

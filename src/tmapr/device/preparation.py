@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Int32, Int64, Shaped, UInt8
 from torch import Tensor, nn
 
-from tmapr.device.equalisation import Equalisation, count_values
+from tmapr.device.equalisation import GRAYS, Equalisation, count_values
 from tmapr.device.resizing import choose_resize
 from tmapr.perception.image import Image
 from tmapr.types import HIGHEST_COUNTS, Fault
@@ -21,7 +21,7 @@ FAULTS: tuple[Fault | None, ...] = (None, Fault.EMPTY, Fault.SATURATED)
 """What the codes mean."""
 
 _EMPTY, _SATURATED = 1, 2
-_WHITE = 255
+_WHITE = GRAYS - 1
 
 
 class Levels(NamedTuple):
@@ -43,15 +43,13 @@ class Preparation(nn.Module):
             raise ValueError(f"images are smoothed on the host alone, got a bilateral of {image.bilateral}")
         if depth not in HIGHEST_COUNTS:
             raise ValueError(f"counts must be uint8 or uint16, got {depth}")
-        left = image.size_after_crop(*given)
-        top, _, beside, _ = image.crop
-        self._kept = slice(top, top + left[0]), slice(beside, beside + left[1])
+        self._kept = find_kept(image, given)
         self._bins, self._highest = np.iinfo(depth).max + 1, HIGHEST_COUNTS[depth]
         pixels = given[0] * given[1]
-        ranks = (max(ceil(pixels * (percentile / 100) - 1), 0) for percentile in (image.low, image.high))
-        self.register_buffer("ranks", torch.tensor([0, *ranks, pixels - 1], dtype=torch.int32), persistent=False)
+        ranks = [0, *find_ranks(image, given), pixels - 1]
+        self.register_buffer("ranks", torch.tensor(ranks, dtype=torch.int32), persistent=False)
         self.equalise = Equalisation(image.clip_limit, image.tiles, given, self._kept) if image.clip_limit else None
-        self.resize = choose_resize(left, size)
+        self.resize = choose_resize(image.size_after_crop(*given), size)
 
     def forward(
         self, counts: Shaped[Tensor, "images height width"]
@@ -74,6 +72,20 @@ class Preparation(nn.Module):
         black, white = torch.where(same, lowest, black), torch.where(same, highest, white)
         faults = torch.where(saturated, _SATURATED, (black == white) * _EMPTY)
         return Levels(black, white, faults.int())
+
+
+def find_kept(image: Image, given: tuple[int, int]) -> tuple[slice, slice]:
+    """The rows and columns that the crop leaves; one that leaves too little is refused."""
+    rows, columns = image.size_after_crop(*given)
+    top, _, left, _ = image.crop
+    return slice(top, top + rows), slice(left, left + columns)
+
+
+def find_ranks(image: Image, given: tuple[int, int]) -> tuple[int, int]:
+    """The places of the two percentiles among the sorted counts."""
+    pixels = given[0] * given[1]
+    low, high = (max(ceil(pixels * (percentile / 100) - 1), 0) for percentile in (image.low, image.high))
+    return low, high
 
 
 def _widen(counts: Shaped[Tensor, "images height width"]) -> Int32[Tensor, "images height width"]:

@@ -25,11 +25,18 @@ def choose_resize(given: Size, size: Size) -> nn.Module:
     """What makes pictures of `size` (height, width) from those of another."""
     if given == size:
         return nn.Identity()
-    if any(wanted > side for side, wanted in zip(given, size, strict=True)):
-        return _Mixture(given, size)
-    if all(side % wanted == 0 for side, wanted in zip(given, size, strict=True)):
-        return _WholeBlocks(given, size)
-    return _Areas(given, size)
+    if shrinks_by_areas(given, size):
+        return _Areas(given, size)
+    return _WholeBlocks(given, size) if _shrinks(given, size) else _Mixture(given, size)
+
+
+def shrinks_by_areas(given: Size, size: Size) -> bool:
+    """Whether pixels are weighted by what is covered of them: no side grows, and one is no multiple."""
+    return _shrinks(given, size) and any(side % wanted for side, wanted in zip(given, size, strict=True))
+
+
+def _shrinks(given: Size, size: Size) -> bool:
+    return all(side >= wanted for side, wanted in zip(given, size, strict=True))
 
 
 class _WholeBlocks(nn.Module):
@@ -59,7 +66,7 @@ class _Areas(nn.Module):
     def __init__(self, given: Size, size: Size) -> None:
         super().__init__()
         for axis, (name, side, wanted) in enumerate(zip(("down", "across"), given, size, strict=True)):
-            pixels, shares = _cover(side, wanted)
+            pixels, shares = cover(side, wanted)
             self.register_buffer(name, pixels, persistent=False)
             self.register_buffer(f"shares_{name}", shares if axis else shares[..., None], persistent=False)
 
@@ -71,7 +78,7 @@ class _Areas(nn.Module):
         return _add_in_order(taken * self.shares_down, dim=1).round().int().clamp(0, 255)
 
 
-def _cover(side: int, wanted: int) -> tuple[Int32[Tensor, "most {wanted}"], Float[Tensor, "most {wanted}"]]:
+def cover(side: int, wanted: int) -> tuple[Int32[Tensor, "most {wanted}"], Float[Tensor, "most {wanted}"]]:
     """The pixels under each of the wanted ones and their shares; where others have more, pixel 0 with share 0."""
     scale = 1 / (wanted / side)  # OpenCV's, which is not always side / wanted
     under = []
