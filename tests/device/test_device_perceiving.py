@@ -14,7 +14,7 @@ from tmapr.data.health import Detector
 from tmapr.data.sample import locate_sample
 from tmapr.device.opening import open_perceiver
 from tmapr.device.perceiving import DeviceEye, SeeingNetwork
-from tmapr.device.precision import fold_scales, lower_precision
+from tmapr.device.precision import fold_input, fold_scales, lower_precision
 from tmapr.device.preparation import Preparation
 from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
@@ -207,6 +207,16 @@ def test_a_scale_folded_into_the_layer_before_it_changes_nothing():
     fold_scales(folded)
     images = torch.randn(2, 3, *SIZE, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(folded(images).tokens, vit(images).tokens, rtol=0, atol=2e-5)
+
+
+def test_the_input_s_statistics_folded_into_the_first_layer_change_nothing(rng):
+    network = build_vit(posed=True)[0]
+    folded = deepcopy(network)
+    fold_input(folded)
+    # As half the bits would round it: to whole numbers.
+    folded.encoder.register_forward_pre_hook(lambda _, given: (given[0].round().expand(-1, 3, -1, -1),))
+    pictures = torch.from_numpy(rng.integers(0, 256, (2, *SIZE)).astype(np.uint8))
+    torch.testing.assert_close(folded.features(pictures).tokens, network.features(pictures).tokens, rtol=0, atol=2e-5)
 
 
 class _Watch(TorchDispatchMode):

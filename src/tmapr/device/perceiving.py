@@ -124,9 +124,9 @@ class DevicePass:
 
     def __init__(self, network: SeeingNetwork, shape: Shape, device: torch.device) -> None:
         self._device, pinned = device, device.type == "cuda"
-        sides, bits = (shape.images, shape.height, shape.width), torch.from_numpy(np.empty(0, shape.depth)).dtype
-        self._waiting = torch.zeros(sides, dtype=bits, pin_memory=pinned)
-        self._given = torch.zeros(sides, dtype=bits, device=device)
+        waiting = torch.from_numpy(np.zeros((shape.images, shape.height, shape.width), shape.depth))
+        self._waiting = waiting.pin_memory() if pinned else waiting
+        self._given = waiting.to(device, copy=True)
         with staying_on(self._device):
             self._run = Replayed(network, self._given)
             self._rows = self._run()

@@ -10,12 +10,14 @@ from copy import deepcopy
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import relu
+from torch.nn.functional import linear, relu
 
 from tmapr.perception.encoder import Features
 from tmapr.perception.network import Network
 from tmapr.perception.salad import Salad
-from tmapr.perception.vit import VisionTransformer
+from tmapr.perception.vit import PATCH, VisionTransformer
+
+_WHITE, _MIDDLE = 255.0, 128.0
 
 
 def lower_precision(network: Network, dtype: torch.dtype) -> Network:
@@ -25,6 +27,7 @@ def lower_precision(network: Network, dtype: torch.dtype) -> Network:
     lowered = deepcopy(network).eval().requires_grad_(False)
     if isinstance(lowered.encoder, VisionTransformer):
         fold_scales(lowered.encoder)
+        fold_input(lowered)
     lowered.encoder = _LoweredEncoder(lowered.encoder, dtype)
     for salad in [part for part in lowered.descriptor.modules() if isinstance(part, Salad)]:
         salad.set_submodule("token_features", _Lowered(salad.token_features, dtype))
@@ -47,6 +50,33 @@ def fold_scales(vit: VisionTransformer) -> None:
             block.set_submodule(scale, nn.Identity())
 
 
+def fold_input(network: Network) -> None:
+    """Put the statistics of the input and its three equal channels into a ViT's first layer.
+
+    Its input is then gray − 128, which half the bits hold exactly, and its convolution a matrix product, since patches
+    do not overlap.
+    """
+    layer = network.encoder.get_submodule("patch_embed.proj")
+    with torch.no_grad():
+        weight = layer.get_parameter("weight") / (_WHITE * network.std)
+        bias = layer.get_parameter("bias") + (weight * (_MIDDLE - _WHITE * network.mean)).sum(dim=(1, 2, 3))
+    network.encoder.set_submodule("patch_embed", _Patches(weight.sum(dim=1).flatten(1), bias))
+    network.mean, network.std = (network.mean.new_full((1, 1, 1), of / _WHITE) for of in (_MIDDLE, 1.0))
+
+
+class _Patches(nn.Module):
+    """A ViT's first layer for one channel: each patch times one matrix."""
+
+    def __init__(self, weight: Float[Tensor, "channels pixels"], bias: Float[Tensor, " channels"]) -> None:
+        super().__init__()
+        self.weight, self.bias = (nn.Parameter(part, requires_grad=False) for part in (weight, bias))
+
+    def forward(self, images: Float[Tensor, "images 3 height width"]) -> Float[Tensor, "images channels rows columns"]:
+        count, _, height, width = images.shape
+        split = images[:, 0].reshape(count, height // PATCH, PATCH, width // PATCH, PATCH)
+        return linear(split.transpose(2, 3).flatten(3), self.weight, self.bias).permute(0, 3, 1, 2)
+
+
 class _Lowered(nn.Module):
     """A layer computed in another precision, float32 before and after."""
 
@@ -67,8 +97,9 @@ class _LoweredEncoder(nn.Module):
         self.inner = inner.to(dtype)
         self._dtype = dtype
 
-    def forward(self, images: Float[Tensor, "images 3 height width"]) -> Features:
-        found: Features = self.inner(images.to(self._dtype))
+    def forward(self, images: Float[Tensor, "images _ height width"]) -> Features:
+        # One channel where all are the same and the first layer knows; the others are only looked at.
+        found: Features = self.inner(images.to(self._dtype).expand(-1, 3, -1, -1))
         return found._replace(tokens=found.tokens.float(), summary=found.summary.float())
 
 
