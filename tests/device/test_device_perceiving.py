@@ -248,6 +248,15 @@ def test_nothing_in_a_pass_waits_for_the_host(built, dtype, sides):
     assert not WAITS & set(watch.asked)
 
 
+def test_a_pass_stays_on_its_device(built):
+    """On torch's device without memory, which refuses to be mixed with the host's, as a GPU does."""
+    for sides in ((120, 160), (121, 163), (196, 252), (90, 140)):
+        prepare = Preparation(Image(), sides, np.dtype(np.uint16), SIZE)
+        network = SeeingNetwork(prepare, lower_precision(built[0], torch.float16)).to("meta")
+        with torch.no_grad():
+            assert network(torch.empty((2, *sides), dtype=torch.uint16, device="meta")).is_meta
+
+
 def test_the_watch_sees_what_waits():
     with torch.no_grad(), _Watch() as watch:
         numbers = torch.arange(3)
