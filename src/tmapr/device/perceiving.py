@@ -23,7 +23,7 @@ from tmapr.device.precision import lower_precision
 from tmapr.device.preparation import FAULTS
 from tmapr.perception.image import Image
 from tmapr.perception.network import Network, move_network
-from tmapr.perception.perceiver import AnyPicture, Outputs, Seen
+from tmapr.perception.perceiver import AnyPicture, MakePicture, Outputs, Prepare, Seen
 from tmapr.types import Fault, Picture
 
 _MOST_PASSES = 8
@@ -42,6 +42,18 @@ class Shape:
     depth: np.dtype
 
 
+@dataclass(frozen=True, slots=True)
+class TakeCounts:
+    """Leaves the counts of an image as they are; what cannot be prepared is refused."""
+
+    image: Image
+
+    def __call__(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
+        """The counts."""
+        self.image.require_counts(counts)
+        return counts
+
+
 class DeviceEye:
     """Prepares images and sees them on one device, in the precision of `dtype`; safe to call from several threads."""
 
@@ -54,6 +66,7 @@ class DeviceEye:
         dtype: torch.dtype = torch.float16,
         choose: ChoosePreparation = choose_preparation,
     ) -> None:
+        self.prepare: Prepare = MakePicture(image, size) if image.bilateral else TakeCounts(image)
         self._image = image
         self._size = size
         self._choose = choose
@@ -61,13 +74,6 @@ class DeviceEye:
         self._network = move_network(lower_precision(network, dtype), self._device).eval().requires_grad_(False)
         self._passes: OrderedDict[Shape, DevicePass] = OrderedDict()
         self._turn = Lock()
-
-    def prepare(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
-        """The counts as they are, or the picture where it has to be smoothed; what is no image is refused."""
-        if self._image.bilateral:
-            return self._image.prepare(counts, self._size, "area")
-        self._image.require_counts(counts)
-        return counts
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the network says, in as many passes as there are runs of images of one size."""

@@ -6,6 +6,7 @@ Who prepares images as well, where the network is, is an `Eye`.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice, repeat
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -68,12 +69,29 @@ Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
 """Runs a network on pictures."""
 
 
+Prepare = Callable[[Shaped[np.ndarray, "..."]], Picture | Fault]
+"""What an eye takes of an image, or why nothing is to be seen there; what is no image is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakePicture:
+    """Prepares images here; it can be sent to another process."""
+
+    image: Image
+    size: tuple[int, int]
+
+    def __call__(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
+        """The picture, or why there is none."""
+        return self.image.prepare(counts, self.size, "area")
+
+
 @runtime_checkable
 class Eye(Protocol):
     """Prepares images and runs a network on them; how much of the preparation comes first is its own affair."""
 
-    def prepare(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
-        """What it takes of an image, or why nothing is to be seen there; what is no image is refused."""
+    @property
+    def prepare(self) -> Prepare:
+        """What comes first: of one image alone, and safe to call from several threads."""
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the network says of one image or more."""
@@ -83,13 +101,8 @@ class PictureEye:
     """Pictures are made here, and an engine runs the network on them."""
 
     def __init__(self, image: Image, size: tuple[int, int], engine: Engine) -> None:
-        self._image = image
-        self._size = size
+        self.prepare = MakePicture(image, size)
         self._engine = engine
-
-    def prepare(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
-        """The picture, or why there is none."""
-        return self._image.prepare(counts, self._size, "area")
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the engine says of the pictures in one pass."""
@@ -100,11 +113,9 @@ class _FullBatches:
     """An eye that is given as many images each time: the last one is repeated until the batch is full."""
 
     def __init__(self, eye: Eye, size: int) -> None:
+        self.prepare = eye.prepare
         self._eye = eye
         self._size = size
-
-    def prepare(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
-        return self._eye.prepare(counts)
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         missing = max(0, self._size - len(prepared))
