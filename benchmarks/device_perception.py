@@ -114,15 +114,15 @@ def check_pictures(bench: Bench) -> Rows:
     pictures = [IMAGE.prepare(each, SIZE, "area") if OPENCV else on_host(to_batch(each))[0][0] for each in bench.scenes]
     expected = np.array([np.asarray(picture, int) for picture in pictures])
     found: Rows = {"host": "OpenCV" if OPENCV else "torch on the CPU"}
-    for name, choose in {"torch": prepare_by_torch, "kernels": choose_preparation}.items():
+    for name, choose in {"torch": prepare_by_torch, "chosen": choose_preparation}.items():
         try:
             found[name] = compare_pictures(bench, choose(IMAGE, SIDES, DEPTH, SIZE, bench.device), expected)
         except Exception as error:
             traceback.print_exc()
             found[name] = {"failed": f"{type(error).__name__}: {error}"[:300]}
-    right = found["kernels"] == found["torch"]
-    bench.choose = choose_preparation if right else prepare_by_torch
-    return found | {"seen with": "kernels" if right else "torch"}
+    bench.choose = choose_preparation if found["chosen"] == found["torch"] else prepare_by_torch
+    seen_with = bench.choose(IMAGE, SIDES, DEPTH, SIZE, bench.device)
+    return found | {"seen with": type(seen_with).__name__}
 
 
 def compare_pictures(bench: Bench, prepare: nn.Module, expected: np.ndarray) -> Rows:
