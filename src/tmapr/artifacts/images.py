@@ -8,6 +8,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
@@ -54,6 +55,17 @@ def read_image(path: Path) -> Counts:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     return decode_image(data, str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """An image that is what a file holds and nothing else, so that whoever has the path can read it."""
+
+    path: Path
+
+    def __call__(self) -> Counts:
+        """Its counts."""
+        return read_image(self.path)
 
 
 def decode_image(data: bytes, where: str) -> Counts:

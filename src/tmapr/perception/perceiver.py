@@ -3,10 +3,9 @@
 What runs the network, torch or ONNX Runtime, is an `Engine`; everything else is the same for both and needs no torch.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from functools import partial
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +13,15 @@ from jaxtyping import Float, Shaped, UInt8
 
 from tmapr.exceptions import InputError
 from tmapr.keypoints import Keypoints, Once
+from tmapr.perception.bulk import AT_ONCE, read_in_order
 from tmapr.perception.card import Card
+from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, GrayPicture, Shown, read_or_none
 from tmapr.perception.gyroscope import Gyroscope
 from tmapr.perception.image import Image
 from tmapr.perception.normaliser import Normaliser
 from tmapr.types import Fault, Frame, Percept
 
 BATCH = 8
-GrayPicture = UInt8[np.ndarray, "height width"]
 
 
 class Outputs(NamedTuple):
@@ -94,49 +94,69 @@ class Perceiver:
 
     def batch(self, frames: Sequence[Frame]) -> list[Percept]:
         """The percepts of several frames in one pass."""
-        return self._perceive(frames, [self._prepare(frame) for frame in frames])
+        return self._perceive([(frame, self._prepare(frame)) for frame in frames])
 
-    def stream(self, frames: Iterable[Frame], batch: int = BATCH) -> Iterator[Percept]:
-        """The percepts of a recording; the next images are read and prepared while the network works."""
-        remaining = iter(frames)
-        with ThreadPoolExecutor(max_workers=1) as reader:
-            waiting = reader.submit(self._take_next, remaining, batch)
-            while (taken := waiting.result())[0]:
-                waiting = reader.submit(self._take_next, remaining, batch)
-                yield from self._perceive(*taken)
+    def stream(self, frames: Iterable[Given], batch: int = BATCH, readers: int = 1) -> Generator[Percept, None, None]:
+        """The percepts of a recording, but for frames that are only shown; images are read while the network works.
 
-    def look(self, counts: Shaped[np.ndarray, "..."]) -> tuple[Fault | None, float | None]:
-        """Inspect the next image of the stream: why it cannot be used, and how far it moved since the last one.
+        The percepts are the same with any number of readers.
+        """
+        chunk = min(batch, AT_ONCE)
+        ahead = max(readers, batch // chunk)
+        gathered = list[tuple[Frame, Prepared]]()
+        chunks = read_in_order(frames, self._glancer, self._judge, chunk=chunk, readers=readers, ahead=ahead)
+        with closing(chunks):
+            for prepared in chunks:
+                gathered += prepared
+                while len(gathered) >= batch:
+                    yield from self._perceive(gathered[:batch])
+                    del gathered[:batch]
+        if gathered:
+            yield from self._perceive(gathered)
+
+    @property
+    def _glancer(self) -> Glancer:
+        return Glancer(self._image, self._size, compares=self._gyroscope is not None)
+
+    def _prepare(self, frame: Frame) -> Prepared:
+        counts, glancer = read_or_none(frame.image), self._glancer
+        glance = UNREADABLE if counts is None else glancer.glance(counts)
+        ((_, prepared),) = self._judge(Chunk.compare([frame], [glance]))
+        return prepared
+
+    def _judge(self, chunk: Chunk) -> list[tuple[Frame, Prepared]]:
+        """Inspect the next images of the stream and compare them with the last one; whatever is shown is left out.
 
         Faulty images are compared too: each that can be read is the last one to the next, whatever it shows.
         """
-        fault = self._inspect(counts) if self._inspect else None
-        # Without what the crop leaves out: a frame around the scene stands still in every turn.
-        return fault, self._gyroscope.measure(self._image.cut(counts)) if self._gyroscope else None
+        seen = chunk.sights
+        shifts = iter((self._gyroscope.join(seen[0], seen[-1]), *chunk.shifts) if self._gyroscope and seen else ())
+        judged = list[tuple[Frame, Prepared]]()
+        for given, (counts, picture, sight) in zip(chunk.given, chunk.glances, strict=True):
+            fault = None if counts is None or self._inspect is None else self._inspect(counts)
+            shift = next(shifts) if sight else None
+            if isinstance(given, Shown):
+                continue
+            if counts is None:
+                judged.append((given, Prepared(Fault.INVALID)))
+                continue
+            found = fault or picture
+            if found is None or isinstance(found, InputError):
+                raise found or ValueError("a frame that is to be encoded has a picture")
+            # Counts are kept until somebody asks: the second picture is made then or never.
+            find = self._find_keypoints
+            keypoints = Once(partial(find, counts, self._image)) if find else None
+            judged.append((given, Prepared(found, shift, keypoints)))
+        return judged
 
-    def _take_next(self, frames: Iterator[Frame], count: int) -> tuple[list[Frame], list[Prepared]]:
-        taken = list(islice(frames, count))
-        return taken, [self._prepare(frame) for frame in taken]
-
-    def _prepare(self, frame: Frame) -> Prepared:
-        try:
-            counts = frame.image()
-        except InputError:  # a damaged file is one frame's misfortune; counts of a wrong kind are everybody's
-            return Prepared(Fault.INVALID)
-        fault, shift = self.look(counts)
-        picture = fault or self._image.prepare(counts, self._size, "area")
-        # Counts are kept until somebody asks: the second picture is made then or never.
-        find = self._find_keypoints
-        return Prepared(picture, shift, Once(partial(find, counts, self._image)) if find else None)
-
-    def _perceive(self, frames: Sequence[Frame], prepared: Sequence[Prepared]) -> list[Percept]:
-        pictures = [picture for picture, *_ in prepared if not isinstance(picture, Fault)]
+    def _perceive(self, prepared: Sequence[tuple[Frame, Prepared]]) -> list[Percept]:
+        pictures = [picture for _, (picture, *_) in prepared if not isinstance(picture, Fault)]
         seen = iter(self._unpack(self._engine(np.stack(pictures)), len(pictures))) if pictures else iter(())
         return [
             Percept(frame.stamp, np.zeros(self.dimension), fault=picture, motion=frame.motion)
             if isinstance(picture, Fault)
             else Percept(frame.stamp, *next(seen), motion=frame.motion, shift=shift, keypoints=keypoints)
-            for frame, (picture, shift, keypoints) in zip(frames, prepared, strict=True)
+            for frame, (picture, shift, keypoints) in prepared
         ]
 
     def _unpack(self, outputs: Outputs, count: int) -> list[tuple[np.ndarray, np.ndarray | None, float | None]]:

@@ -1,0 +1,185 @@
+"""Several readers say what one frame after another says, bit for bit, whatever is wrong in between."""
+
+import threading
+from dataclasses import replace
+from itertools import islice
+
+import cv2
+import numpy as np
+import pytest
+
+from tmapr.artifacts.images import ImageFile, write_frame
+from tmapr.data.health import Detector
+from tmapr.exceptions import InputError
+from tmapr.perception.bulk import Turns, count_readers
+from tmapr.perception.card import CLIP, Card, Input
+from tmapr.perception.glance import Shown
+from tmapr.perception.image import Image
+from tmapr.perception.perceiver import Outputs, Perceiver
+from tmapr.types import Fault, Frame
+
+CARD = Card(input=Input(mean=CLIP[0], std=CLIP[1], size=(42, 56)), dimension=6)
+READERS = [1, 2, 5]
+
+
+def shades(pictures):
+    """A network whose descriptor is a few sums over the picture, so that every pixel tells."""
+    rows = pictures.reshape(len(pictures), 6, -1).astype(np.float32)
+    return Outputs(rows.sum(axis=2) + 1)
+
+
+def perceiver(engine=shades, image=None):
+    return Perceiver(CARD, image or Image(), engine).with_inspection(Detector().inspect)
+
+
+def views(rng, count, shape=(96, 128)):
+    """Of a wall that is passed by."""
+    wall = cv2.GaussianBlur(rng.normal(size=(shape[0], shape[1] + 5 * count)), (0, 0), 1.5)
+    return [(3500 + 1000 * wall[:, 5 * row : 5 * row + shape[1]]).astype(np.uint16) for row in range(count)]
+
+
+@pytest.fixture
+def drive(rng, tmp_path):
+    """Files of 61 frames: torn, missing, frozen, empty, saturated, 8-bit and smaller ones, also at edges of chunks."""
+    images = views(rng, 61)
+    for row in (7, 8, 25, 26):
+        images[row] = images[6 if row < 10 else 24]
+    images[15], images[33] = np.full_like(images[0], 3500), np.full_like(images[0], 65535)
+    for row in range(40, 50):
+        images[row] = images[row][:80, :100]
+    for row in (47, 48, 55):
+        images[row] = (images[row] >> 6).astype(np.uint8)
+    frames = []
+    for row, counts in enumerate(images):
+        file = tmp_path / f"{row:02}.png"
+        write_frame(file, counts)
+        frames.append(Frame("drive", row, 1000 + row, ImageFile(file), file=file))
+    for row in (3, 16, 17, 24, 56):
+        content = frames[row].file.read_bytes()
+        frames[row].file.write_bytes(content[: len(content) // 2])
+    frames[31].file.unlink()
+    return frames
+
+
+def say(percepts):
+    """All that is kept of percepts, exactly."""
+    return [(each.stamp, each.fault, each.shift, each.descriptor.tobytes()) for each in percepts]
+
+
+@pytest.fixture
+def expected(drive):
+    alone = perceiver()
+    return say(map(alone, drive))
+
+
+@pytest.mark.parametrize("batch", [3, 8, 16, 100])
+@pytest.mark.parametrize("readers", READERS)
+def test_percepts_are_those_of_one_frame_after_another(readers, batch, drive, expected):
+    faults = {fault for _, fault, *_ in expected}
+    assert faults == {None, Fault.INVALID, Fault.FROZEN, Fault.EMPTY, Fault.SATURATED}
+    assert say(perceiver().stream(drive, batch, readers)) == expected
+
+
+@pytest.mark.parametrize("readers", READERS)
+def test_images_that_are_no_files_are_asked_for_one_after_another(readers, drive, expected):
+    asked = []
+
+    def note(frame):
+        asked.append(frame.index)
+        return frame.image()
+
+    given = [replace(frame, image=lambda frame=frame: note(frame)) for frame in drive]
+    assert say(perceiver().stream(given, readers=readers)) == expected
+    assert asked == list(range(len(drive)))
+
+
+@pytest.mark.parametrize("readers", READERS)
+def test_frames_that_are_only_shown_give_no_percept_and_are_compared_with(readers, drive, expected):
+    wanted = [row for row in range(len(drive)) if row % 11 < 5]
+    given = [frame if row in wanted else Shown(frame) for row, frame in enumerate(drive)]
+    assert say(perceiver().stream(given, readers=readers)) == [expected[row] for row in wanted]
+
+
+@pytest.mark.parametrize("readers", READERS)
+def test_the_network_is_given_the_same_batches(readers, drive):
+    def batches(count):
+        seen = []
+
+        def engine(pictures):
+            seen.append(pictures.tobytes())
+            return shades(pictures)
+
+        list(perceiver(engine).stream(drive, readers=count))
+        return seen
+
+    assert batches(readers) == batches(1)
+
+
+@pytest.mark.parametrize("readers", READERS)
+def test_what_is_everybodys_misfortune_is_raised_after_the_percepts_before_it(readers, drive):
+    threads, found = threading.enumerate(), []
+    given = [*drive[:16], replace(drive[16], image=lambda: np.zeros((96, 128), np.float32)), *drive[17:]]
+    with pytest.raises(InputError, match="must be uint8 or uint16 counts, got float32"):
+        found.extend(perceiver().stream(given, readers=readers))
+    assert (len(found), threading.enumerate()) == (16, threads)
+
+
+@pytest.mark.parametrize("readers", READERS)
+def test_too_small_images_are_refused_where_they_are_not_faulty_before(readers, drive):
+    cropping, found = perceiver(image=Image(crop=(30, 30, 0, 0))), []
+    with pytest.raises(InputError, match="an image of 80x100 less a crop"):
+        found.extend(cropping.stream(drive, readers=readers))
+    assert len(found) == 40
+
+
+@pytest.mark.parametrize("readers", READERS)
+def test_recordings_end_with_their_own_exception(readers, drive):
+    def torn():
+        yield from drive[:20]
+        raise OSError("the disk is gone")
+
+    threads, found = threading.enumerate(), []
+    with pytest.raises(OSError, match="the disk is gone"):
+        found.extend(perceiver().stream(torn(), readers=readers))
+    assert (len(found), threading.enumerate()) == (16, threads)
+
+
+@pytest.mark.parametrize("readers", READERS)
+def test_what_waits_is_bounded_and_a_stream_that_is_left_leaves_no_thread(readers, drive):
+    threads, taken = threading.enumerate(), []
+
+    def noted():
+        for frame in drive:
+            taken.append(frame.index)
+            yield frame
+
+    stream = perceiver().stream(noted(), 4, readers)
+    list(islice(stream, 4))
+    assert len(taken) <= 4 * (readers + 1)
+    stream.close()
+    assert threading.enumerate() == threads
+
+
+def test_turns_come_in_order_and_a_failure_passes_its_turn_on():
+    turns, passed = Turns(), []
+
+    def take(number):
+        try:
+            with turns.await_turn(number):
+                passed.append(number)
+                if number == 3:
+                    raise ValueError
+        except ValueError:
+            passed.append("failed")
+
+    threads = [threading.Thread(target=take, args=(number,)) for number in reversed(range(8))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    passed.remove("failed")
+    assert passed == list(range(8))
+
+
+def test_there_is_a_reader_at_least():
+    assert count_readers() >= 1
