@@ -4,22 +4,21 @@ import threading
 from dataclasses import replace
 from itertools import islice
 
-import cv2
 import numpy as np
 import pytest
+from spoiled import write_spoiled_drive
 
-from tmapr.artifacts.images import ImageFile, write_frame
 from tmapr.data.health import Detector
 from tmapr.exceptions import InputError
-from tmapr.perception.bulk import Turns, count_readers
+from tmapr.perception.bulk import Readers, Turns, count_cores
 from tmapr.perception.card import CLIP, Card, Input
 from tmapr.perception.glance import Shown
 from tmapr.perception.image import Image
 from tmapr.perception.perceiver import Outputs, Perceiver
-from tmapr.types import Fault, Frame
+from tmapr.types import Fault
 
 CARD = Card(input=Input(mean=CLIP[0], std=CLIP[1], size=(42, 56)), dimension=6)
-READERS = [1, 2, 5]
+READERS = [Readers(1), Readers(2), Readers(5, threads=5), Readers(3, long=1, threads=3)]
 
 
 def shades(pictures):
@@ -32,33 +31,9 @@ def perceiver(engine=shades, image=None):
     return Perceiver(CARD, image or Image(), engine).with_inspection(Detector().inspect)
 
 
-def views(rng, count, shape=(96, 128)):
-    """Of a wall that is passed by."""
-    wall = cv2.GaussianBlur(rng.normal(size=(shape[0], shape[1] + 5 * count)), (0, 0), 1.5)
-    return [(3500 + 1000 * wall[:, 5 * row : 5 * row + shape[1]]).astype(np.uint16) for row in range(count)]
-
-
 @pytest.fixture
 def drive(rng, tmp_path):
-    """Files of 61 frames: torn, missing, frozen, empty, saturated, 8-bit and smaller ones, also at edges of chunks."""
-    images = views(rng, 61)
-    for row in (7, 8, 25, 26):
-        images[row] = images[6 if row < 10 else 24]
-    images[15], images[33] = np.full_like(images[0], 3500), np.full_like(images[0], 65535)
-    for row in range(40, 50):
-        images[row] = images[row][:80, :100]
-    for row in (47, 48, 55):
-        images[row] = (images[row] >> 6).astype(np.uint8)
-    frames = []
-    for row, counts in enumerate(images):
-        file = tmp_path / f"{row:02}.png"
-        write_frame(file, counts)
-        frames.append(Frame("drive", row, 1000 + row, ImageFile(file), file=file))
-    for row in (3, 16, 17, 24, 56):
-        content = frames[row].file.read_bytes()
-        frames[row].file.write_bytes(content[: len(content) // 2])
-    frames[31].file.unlink()
-    return frames
+    return write_spoiled_drive(tmp_path, rng)
 
 
 def say(percepts):
@@ -102,17 +77,17 @@ def test_frames_that_are_only_shown_give_no_percept_and_are_compared_with(reader
 
 @pytest.mark.parametrize("readers", READERS)
 def test_the_network_is_given_the_same_batches(readers, drive):
-    def batches(count):
+    def batches(reading):
         seen = []
 
         def engine(pictures):
             seen.append(pictures.tobytes())
             return shades(pictures)
 
-        list(perceiver(engine).stream(drive, readers=count))
+        list(perceiver(engine).stream(drive, readers=reading))
         return seen
 
-    assert batches(readers) == batches(1)
+    assert batches(readers) == batches(Readers(1))
 
 
 @pytest.mark.parametrize("readers", READERS)
@@ -155,7 +130,7 @@ def test_what_waits_is_bounded_and_a_stream_that_is_left_leaves_no_thread(reader
 
     stream = perceiver().stream(noted(), 4, readers)
     list(islice(stream, 4))
-    assert len(taken) <= 4 * (readers + 1)
+    assert len(taken) <= 4 * (readers.ahead + 1)
     stream.close()
     assert threading.enumerate() == threads
 
@@ -165,7 +140,8 @@ def test_turns_come_in_order_and_a_failure_passes_its_turn_on():
 
     def take(number):
         try:
-            with turns.await_turn(number):
+            with turns.hold(number) as wait:
+                wait()
                 passed.append(number)
                 if number == 3:
                     raise ValueError
@@ -181,5 +157,5 @@ def test_turns_come_in_order_and_a_failure_passes_its_turn_on():
     assert passed == list(range(8))
 
 
-def test_there_is_a_reader_at_least():
-    assert count_readers() >= 1
+def test_there_is_a_core_at_least():
+    assert count_cores() >= 1

@@ -5,6 +5,7 @@ What runs the network, torch or ONNX Runtime, is an `Engine`; everything else is
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from jaxtyping import Float, Shaped, UInt8
 
 from tmapr.exceptions import InputError
 from tmapr.keypoints import Keypoints, Once
-from tmapr.perception.bulk import AT_ONCE, read_in_order
+from tmapr.perception.bulk import AT_ONCE, ONE, Readers, Reading
 from tmapr.perception.card import Card
 from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, GrayPicture, Shown, read_or_none
 from tmapr.perception.gyroscope import Gyroscope
@@ -88,6 +89,10 @@ class Perceiver:
         filled = partial(_fill_batch, self._engine, size)
         return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, self._find_keypoints)
 
+    def without_keypoints(self) -> "Perceiver":
+        """The same network for many images, none of which has to be kept to look for keypoints in it."""
+        return Perceiver(self.card, self._image, self._engine, self._inspect, self._gyroscope)
+
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
         return self.batch([frame])[0]
@@ -96,17 +101,20 @@ class Perceiver:
         """The percepts of several frames in one pass."""
         return self._perceive([(frame, self._prepare(frame)) for frame in frames])
 
-    def stream(self, frames: Iterable[Given], batch: int = BATCH, readers: int = 1) -> Generator[Percept, None, None]:
+    def stream(
+        self, frames: Iterable[Given], batch: int = BATCH, readers: Readers = ONE
+    ) -> Generator[Percept, None, None]:
         """The percepts of a recording, but for frames that are only shown; images are read while the network works.
 
         The percepts are the same with any number of readers.
         """
         chunk = min(batch, AT_ONCE)
-        ahead = max(readers, batch // chunk)
+        # Who may be asked for keypoints keeps the counts, and what a process lends is gone with its next chunk.
+        allowed = replace(readers, threads=readers.count) if self._find_keypoints else readers
+        reading = Reading(frames, self._glancer, self._judge, allowed, chunk)
         gathered = list[tuple[Frame, Prepared]]()
-        chunks = read_in_order(frames, self._glancer, self._judge, chunk=chunk, readers=readers, ahead=ahead)
-        with closing(chunks):
-            for prepared in chunks:
+        with closing(reading.pass_on(ahead=max(readers.ahead, batch // chunk))) as passed:
+            for prepared in passed:
                 gathered += prepared
                 while len(gathered) >= batch:
                     yield from self._perceive(gathered[:batch])

@@ -13,7 +13,7 @@ from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey
 from tmapr.experiment import Experiment
-from tmapr.perception.bulk import count_readers
+from tmapr.perception.bulk import Readers, count_cores
 from tmapr.perception.glance import Given, Shown
 from tmapr.perception.perceiver import Perceiver
 from tmapr.running.renewal import Renewal
@@ -74,7 +74,7 @@ def stream_new(
     """The percepts that have to be made; where there are none, no perceiver is opened."""
     if renewal.encoded:
         perceiver = open_perceiver().with_inspection(Detector().inspect)
-        yield from perceiver.stream(select_frames(sequence, renewal), readers=count_readers())
+        yield from perceiver.stream(select_frames(sequence, renewal), readers=Readers(count_cores()))
 
 
 def select_frames(sequence: Sequence, renewal: Renewal) -> Iterator[Given]:

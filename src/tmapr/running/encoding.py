@@ -231,7 +231,7 @@ class Encoding:
     @cached_property
     def perceiver(self) -> Perceiver:
         """What images are encoded with; refused where it cannot be opened."""
-        return open_perceiver(self._experiment.perception, self._device).with_full_batches()
+        return open_perceiver(self._experiment.perception, self._device).with_full_batches().without_keypoints()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, find_home, is_data_there, open_data
-from tmapr.perception.bulk import count_readers
+from tmapr.perception.bulk import Readers, count_cores
 from tmapr.perception.card import Size
 from tmapr.perception.perceiver import Outputs, Perceiver
 from tmapr.perception.recipes import Augmentation
@@ -261,7 +261,7 @@ class ExampleCache:
 
         # A perceiver, so that images are judged and prepared by the very code that will do it at run time.
         perceiver = Perceiver(card, self._encoder.perception.image, keep).with_inspection(Detector().inspect)
-        for percept in perceiver.stream(self._select(sequence, placed), readers=count_readers()):
+        for percept in perceiver.stream(self._select(sequence, placed), readers=Readers(count_cores())):
             usable.append(percept.fault is None)
             yield from passed
             passed.clear()
