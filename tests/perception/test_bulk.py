@@ -107,6 +107,22 @@ def test_too_small_images_are_refused_where_they_are_not_faulty_before(readers, 
     assert len(found) == 40
 
 
+@pytest.mark.parametrize("batch", [8, 16])
+def test_a_network_that_fails_ends_the_stream_after_the_percepts_before_it(batch, drive):
+    asked, found = [], []
+
+    def engine(pictures):
+        asked.append(len(pictures))
+        if len(asked) == 3:
+            raise RuntimeError("out of memory")
+        return shades(pictures)
+
+    threads = threading.enumerate()
+    with pytest.raises(RuntimeError, match="out of memory"):
+        found.extend(perceiver(engine).stream(drive, batch, Readers(2)))
+    assert (len(found), threading.enumerate()) == (2 * batch, threads)
+
+
 @pytest.mark.parametrize("readers", READERS)
 def test_recordings_end_with_their_own_exception(readers, drive):
     def torn():

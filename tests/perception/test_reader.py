@@ -43,16 +43,16 @@ def tell_glance(glance):
     )
 
 
-def read_with_threads(frames):
-    return list(Reading(frames, GLANCER, tell, Readers(1)).pass_on(1))
+def read_with_threads(frames, glancer=GLANCER):
+    return list(Reading(frames, glancer, tell, Readers(1)).pass_on(1))
 
 
 class Witnessed:
     """A stream that waits, before frame 24, until a process is ready, and then lets something happen."""
 
-    def __init__(self, frames, happen=lambda pool: None):
+    def __init__(self, frames, happen=lambda pool: None, glancer=GLANCER, judge=tell):
         self._frames, self._happen = frames, happen
-        self.reading = Reading(self._watch(), GLANCER, tell, PROCESSES)
+        self.reading = Reading(self._watch(), glancer, judge, PROCESSES)
 
     def _watch(self):
         for row, frame in enumerate(self._frames):
@@ -88,6 +88,22 @@ def test_processes_tell_what_a_thread_tells_and_end_with_the_stream(drive):
     assert witnessed.read() == read_with_threads(drive)
     assert witnessed.answered > 0
     assert all(has_ended(reader.pid) for reader in witnessed.reading.pool.started)
+
+
+def test_a_network_that_prepares_is_given_counts_that_stay_when_the_process_goes_on(drive):
+    kept = []
+
+    def keep(chunk):
+        kept.extend(glance.picture for glance in chunk.glances)
+        return tell(chunk)
+
+    counts = Glancer(Image(), (42, 56), compares=True, prepares=False)
+    witnessed = Witnessed(drive, glancer=counts, judge=keep)
+    assert witnessed.read() == read_with_threads(drive, counts)
+    assert witnessed.answered > 0
+    for given, picture in zip(drive, kept, strict=True):
+        if picture is not None:
+            np.testing.assert_array_equal(picture, given.image())
 
 
 def test_a_process_that_is_killed_is_missed_by_nobody_and_told_of(drive, caplog):
@@ -151,7 +167,7 @@ import os, signal
 from tmapr.perception.image import Image
 from tmapr.perception.lent import Task
 from tmapr.perception.reader import Reader
-reader = Reader(Task(image=Image(), size=(42, 56), compares=True, frames=8, counts=40000))
+reader = Reader(Task(image=Image(), size=(42, 56), compares=True, prepares=True, frames=8, counts=40000))
 while not reader.is_ready():
     pass
 print(reader.pid, flush=True)
@@ -162,5 +178,5 @@ os.kill(os.getpid(), signal.SIGKILL)
     wait_until(lambda: has_ended(int(ended.stdout)))
 
 
-def test_few_readers_need_no_processes():
-    assert (Readers(1).processes, Readers(4).processes, Readers(16).processes) == (0, 0, 16)
+def test_a_single_reader_needs_no_process():
+    assert (Readers(1).processes, Readers(2).processes, Readers(16).processes) == (0, 2, 16)

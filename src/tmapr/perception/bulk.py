@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from threading import Condition
 from typing import Generic, TypeVar
@@ -49,7 +49,7 @@ class Readers:
     """
 
     count: int = 1
-    threads: int = 4
+    threads: int = 1
     long: int = 32
 
     @property
@@ -152,6 +152,13 @@ class Reading(Generic[Result]):
         sizes = [glance.counts.nbytes for glance in glances if glance.counts is not None]
         self._largest = max([self._largest, *sizes])
         return Chunk.compare(given, glances)
+
+
+def gather(chunks: Iterable[Sequence[Result]], size: int) -> Iterator[list[Result]]:
+    """Chunks of any length as lists of so many; the last may have fewer."""
+    remaining = chain.from_iterable(chunks)
+    while gathered := list(islice(remaining, size)):
+        yield gathered
 
 
 def _list_files(given: Sequence[Given], images: Sequence[Taken]) -> list[tuple[Path, bool]]:

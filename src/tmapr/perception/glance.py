@@ -15,7 +15,7 @@ from jaxtyping import Shaped, UInt8
 from tmapr.exceptions import InputError
 from tmapr.perception.gyroscope import Sight, find_shift, see
 from tmapr.perception.image import Image
-from tmapr.types import HIGHEST_COUNTS, Fault, Frame
+from tmapr.types import HIGHEST_COUNTS, Fault, Frame, Picture
 
 GrayPicture = UInt8[np.ndarray, "height width"]
 RawCounts = Shaped[np.ndarray, "..."]
@@ -34,14 +34,14 @@ Given = Frame | Shown
 
 
 class Glance(NamedTuple):
-    """An image without its past: its counts, the picture or why there is none, and what it is compared by.
+    """An image without its past: its counts, what a network is given of it or why not, and what it is compared by.
 
     A file that cannot be read has no counts. A refusal is told later: an image that its past makes unusable is not
     refused.
     """
 
     counts: RawCounts | None
-    picture: GrayPicture | Fault | InputError | None = None
+    picture: Picture | Fault | InputError | None = None
     sight: Sight | None = None
 
 
@@ -70,23 +70,28 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Glancer:
-    """How images are looked at: at which size they are prepared, and whether they will be compared."""
+    """How images are looked at: whether they will be compared, and whether the network is given pictures or counts."""
 
     image: Image
     size: tuple[int, int]
     compares: bool
+    prepares: bool = True
 
     def glance(self, counts: RawCounts, encoded: bool = True) -> Glance:
         """What an image tells; of one that is not encoded no picture is made."""
-        picture: GrayPicture | Fault | InputError | None = None
-        if encoded:
-            try:
-                picture = self.image.prepare(counts, self.size, "area")
-            except InputError as refusal:
-                picture = refusal
+        try:
+            picture = self._prepare(counts) if encoded else None
+        except InputError as refusal:
+            picture = refusal
         comparable = self.compares and counts.ndim == 2 and counts.dtype in HIGHEST_COUNTS
         # Without what the crop leaves out: a frame around the scene stands still in every turn.
         return Glance(counts, picture, see(self.image.cut(counts)) if comparable else None)
+
+    def _prepare(self, counts: RawCounts) -> Picture | Fault | InputError:
+        if self.prepares:
+            return self.image.prepare(counts, self.size, "area")
+        self.image.require_counts(counts)
+        return counts
 
 
 def read_or_none(image: Callable[[], RawCounts]) -> RawCounts | None:

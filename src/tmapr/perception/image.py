@@ -61,8 +61,7 @@ class Image(Settings):
         self, counts: Shaped[np.ndarray, "..."], size: tuple[int, int], resize: Literal["linear", "area"] = "linear"
     ) -> UInt8[np.ndarray, "{size[0]} {size[1]}"] | Fault:
         """The picture at `size` (height, width), or why there is none. Safe to call from several threads."""
-        _refuse_others(counts)
-        kept = self._crop_slices(*counts.shape)
+        kept = self.require_counts(counts)
         picture = self._stretch(counts)
         if isinstance(picture, Fault):
             return picture
@@ -74,10 +73,14 @@ class Image(Settings):
         method = cv2.INTER_LINEAR if resize == "linear" else cv2.INTER_AREA
         return cv2.resize(picture[kept], size[::-1], interpolation=method)
 
+    def require_counts(self, counts: Shaped[np.ndarray, "..."]) -> tuple[slice, slice]:
+        """The rows and columns that the crop leaves; what `prepare` refuses is refused."""
+        _refuse_others(counts)
+        return self._crop_slices(*counts.shape)
+
     def find_fault(self, counts: Shaped[np.ndarray, "..."]) -> Fault | None:
         """Why `prepare` would give no picture, if it would not; what it refuses is refused."""
-        _refuse_others(counts)
-        self._crop_slices(*counts.shape)
+        self.require_counts(counts)
         levels = self._find_levels(counts)
         return levels if isinstance(levels, Fault) else None
 

@@ -3,6 +3,7 @@
 place   counts | picture | sketch
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tmapr.perception.image import Image
 from tmapr.types import Fault
 
 Told = list[Any] | None
-"""As JSON has it: shape and type of counts, whether there is a picture or why not, sizes of image and sketch."""
+"""As JSON has it: shape and type of counts, whether a network is given something or why not, sizes to compare."""
 
 _LINE = 64
 """Bytes of a cache line: arrays begin at multiples of it."""
@@ -28,13 +29,14 @@ class Task(Settings):
     image: Image
     size: tuple[int, int]
     compares: bool
+    prepares: bool
     frames: int
     counts: int
 
     @property
     def glancer(self) -> Glancer:
         """What looks at images so."""
-        return Glancer(self.image, self.size, self.compares)
+        return Glancer(self.image, self.size, self.compares, self.prepares)
 
     @property
     def starts(self) -> tuple[int, int, int]:
@@ -60,7 +62,7 @@ class Places:
             raise ValueError("whoever asked has to look at this image")
         self._find(number, 0, counts.shape, counts.dtype)[...] = counts
         at_picture, at_sketch, _ = self._task.starts
-        if isinstance(picture, np.ndarray):
+        if isinstance(picture, np.ndarray) and self._task.prepares:
             self._find(number, at_picture, picture.shape, np.uint8)[...] = picture
         sketch = sight.sketch if sight else None
         if sketch is not None:
@@ -74,17 +76,13 @@ class Places:
             return UNREADABLE
         shape, dtype, pictured, size, sketched = told
         at_picture, at_sketch, _ = self._task.starts
-        picture = self._find(number, at_picture, self._task.size, np.uint8).copy() if pictured is True else None
+        counts = self._find(number, 0, shape, dtype)
+        picture = self._find(number, at_picture, self._task.size, np.uint8) if self._task.prepares else counts
         sketch = self._find(number, at_sketch, sketched, np.float32).copy() if sketched else None
-        return Glance(
-            self._find(number, 0, shape, dtype),
-            Fault(pictured) if isinstance(pictured, str) else picture,
-            Sight(tuple(size), sketch) if size else None,
-        )
+        given = Fault(pictured) if isinstance(pictured, str) else picture.copy() if pictured else None
+        return Glance(counts, given, Sight(tuple(size), sketch) if size else None)
 
-    def _find(
-        self, number: int, start: int, shape: tuple[int, ...] | list[int], dtype: Any
-    ) -> Shaped[np.ndarray, "..."]:
+    def _find(self, number: int, start: int, shape: Sequence[int], dtype: Any) -> Shaped[np.ndarray, "..."]:
         kind = np.dtype(dtype)
         size = int(np.prod(shape)) * kind.itemsize
         return self._rows[number, start : start + size].view(kind).reshape(shape)

@@ -3,10 +3,12 @@
 What runs the network, torch or ONNX Runtime, is an `Engine`; everything else is the same for both and needs no torch.
 """
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ from jaxtyping import Float, Shaped, UInt8
 
 from tmapr.exceptions import InputError
 from tmapr.keypoints import Keypoints, Once
-from tmapr.perception.bulk import AT_ONCE, ONE, Readers, Reading
+from tmapr.perception.bulk import AT_ONCE, ONE, Readers, Reading, gather
 from tmapr.perception.card import Card
 from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, GrayPicture, Shown, read_or_none
 from tmapr.perception.gyroscope import Gyroscope
@@ -23,6 +25,9 @@ from tmapr.perception.normaliser import Normaliser
 from tmapr.types import Fault, Frame, Percept
 
 BATCH = 8
+"""Images in a pass: more leave a CPU's cache."""
+GPU_BATCH = 64
+"""On a GPU a pass takes as long for a few images as for many: starting its kernels is most of it."""
 
 
 class Outputs(NamedTuple):
@@ -49,6 +54,8 @@ class Prepared(NamedTuple):
     keypoints: Once | None = None
 
 
+Batch = Sequence[tuple[Frame, Prepared]]
+
 Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
 
 
@@ -63,6 +70,7 @@ class Perceiver:
         inspect: Inspect | None = None,
         gyroscope: Gyroscope | None = None,
         find_keypoints: FindKeypoints | None = None,
+        at_once: int = BATCH,
     ) -> None:
         if card.input is None or card.dimension is None:
             raise ValueError("a perceiver's card says how large its pictures and its descriptors are")
@@ -74,24 +82,26 @@ class Perceiver:
         self._inspect = inspect
         self._gyroscope = gyroscope
         self._find_keypoints = find_keypoints
+        self._at_once = at_once
         self._normaliser = Normaliser(card.apr.center, card.apr.scale) if card.apr else None
 
     def with_inspection(self, inspect: Inspect) -> "Perceiver":
         """The same network for one stream of frames, each inspected first and compared with the one before."""
-        return Perceiver(self.card, self._image, self._engine, inspect, Gyroscope(), self._find_keypoints)
+        find, count = self._find_keypoints, self._at_once
+        return Perceiver(self.card, self._image, self._engine, inspect, Gyroscope(), find, count)
 
-    def with_full_batches(self, size: int = BATCH) -> "Perceiver":
+    def with_full_batches(self) -> "Perceiver":
         """The same network, given as many pictures in every pass of a stream.
 
         Torch multiplies few rows in another order than many, so the last bits of a percept tell how many images went
         through with it. Given equal batches they do not, and a frame encoded again alone is what it was.
         """
-        filled = partial(_fill_batch, self._engine, size)
-        return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, self._find_keypoints)
+        filled, find, count = partial(_fill_batch, self._engine, self._at_once), self._find_keypoints, self._at_once
+        return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, find, count)
 
     def without_keypoints(self) -> "Perceiver":
         """The same network for many images, none of which has to be kept to look for keypoints in it."""
-        return Perceiver(self.card, self._image, self._engine, self._inspect, self._gyroscope)
+        return Perceiver(self.card, self._image, self._engine, self._inspect, self._gyroscope, at_once=self._at_once)
 
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
@@ -102,25 +112,33 @@ class Perceiver:
         return self._perceive([(frame, self._prepare(frame)) for frame in frames])
 
     def stream(
-        self, frames: Iterable[Given], batch: int = BATCH, readers: Readers = ONE
+        self, frames: Iterable[Given], batch: int | None = None, readers: Readers = ONE
     ) -> Generator[Percept, None, None]:
         """The percepts of a recording, but for frames that are only shown; images are read while the network works.
 
         The percepts are the same with any number of readers.
         """
-        chunk = min(batch, AT_ONCE)
+        size = batch or self._at_once
+        chunk = min(size, AT_ONCE)
         # Who may be asked for keypoints keeps the counts, and what a process lends is gone with its next chunk.
         allowed = replace(readers, threads=readers.count) if self._find_keypoints else readers
         reading = Reading(frames, self._glancer, self._judge, allowed, chunk)
-        gathered = list[tuple[Frame, Prepared]]()
-        with closing(reading.pass_on(ahead=max(readers.ahead, batch // chunk))) as passed:
-            for prepared in passed:
-                gathered += prepared
-                while len(gathered) >= batch:
-                    yield from self._perceive(gathered[:batch])
-                    del gathered[:batch]
-        if gathered:
-            yield from self._perceive(gathered)
+        with closing(reading.pass_on(ahead=max(readers.ahead, size // chunk))) as passed:
+            batches = gather(passed, size)
+            ahead = size > BATCH
+            yield from self._perceive_ahead(batches) if ahead else chain.from_iterable(map(self._perceive, batches))
+
+    def _perceive_ahead(self, batches: Iterable[Batch]) -> Iterator[Percept]:
+        """While a GPU works on a batch, what it said of the last one is told; a CPU has no core left for that."""
+        with ThreadPoolExecutor(max_workers=1) as network:
+            last: tuple[Batch, Future[Outputs | None]] | None = None
+            for batch in batches:
+                following = batch, network.submit(self._see, batch)
+                if last:
+                    yield from self._tell(last[0], last[1].result())
+                last = following
+            if last:
+                yield from self._tell(last[0], last[1].result())
 
     @property
     def _glancer(self) -> Glancer:
@@ -157,9 +175,16 @@ class Perceiver:
             judged.append((given, Prepared(found, shift, keypoints)))
         return judged
 
-    def _perceive(self, prepared: Sequence[tuple[Frame, Prepared]]) -> list[Percept]:
+    def _perceive(self, prepared: Batch) -> list[Percept]:
+        return self._tell(prepared, self._see(prepared))
+
+    def _see(self, prepared: Batch) -> Outputs | None:
+        """What the network says; it is not asked where there is no picture."""
         pictures = [picture for _, (picture, *_) in prepared if not isinstance(picture, Fault)]
-        seen = iter(self._unpack(self._engine(np.stack(pictures)), len(pictures))) if pictures else iter(())
+        return self._engine(np.stack(pictures)) if pictures else None
+
+    def _tell(self, prepared: Batch, outputs: Outputs | None) -> list[Percept]:
+        seen = iter(self._unpack(outputs, len(outputs.descriptors)) if outputs else ())
         return [
             Percept(frame.stamp, np.zeros(self.dimension), fault=picture, motion=frame.motion)
             if isinstance(picture, Fault)

@@ -57,9 +57,14 @@ class ProcessPool:
             self._idle.clear()
 
     def _start(self, largest: int) -> None:
-        glancer = self._glancer
+        how = self._glancer
         task = Task(
-            image=glancer.image, size=glancer.size, compares=glancer.compares, frames=self._chunk, counts=largest
+            image=how.image,
+            size=how.size,
+            compares=how.compares,
+            prepares=how.prepares,
+            frames=self._chunk,
+            counts=largest,
         )
         self._most = min(self._most, _LENT // (self._chunk * task.starts[2]))
         if len(self.started) >= self._most:
