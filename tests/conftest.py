@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 COMPILED = {
     "tmapr.artifacts.jpeg_scan",
     "tmapr.artifacts.png_rows",
+    "tmapr.device.picture_kernels",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

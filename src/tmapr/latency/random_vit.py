@@ -30,8 +30,8 @@ def make_random_vit() -> VisionTransformer:
     return vit
 
 
-def make_random_perceiver(settings: Perception, device: str) -> Perceiver:
-    """The whole perceiver there; the settings say how large pictures are and how they are prepared."""
+def make_random_network(settings: Perception) -> tuple[Network, Card]:
+    """The whole network; the settings say how large pictures are."""
     salad, apr = Salad(**_SALAD.model_dump()), AprHead(**_APR.model_dump(exclude={"center", "scale"}))
     given = Input(mean=CLIP[0], std=CLIP[1], size=settings.size)
     network = Network(make_random_vit().fix_size(*settings.size), Joined([salad], (1.0,)), apr, given)
@@ -43,4 +43,10 @@ def make_random_perceiver(settings: Perception, device: str) -> Perceiver:
         descriptor=Descriptor(parts=("salad",)),
         dimension=salad.dim,
     )
-    return Perceiver(card, settings.image, TorchEngine(network.eval().requires_grad_(False), device))
+    return network.eval().requires_grad_(False), card
+
+
+def make_random_perceiver(settings: Perception, device: str) -> Perceiver:
+    """The whole perceiver there; the settings say how large pictures are and how they are prepared."""
+    network, card = make_random_network(settings)
+    return Perceiver(card, settings.image, TorchEngine(network, device))

@@ -27,7 +27,7 @@ def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
         return Perceiver(card, settings.image, described, find_keypoints=KeypointFinder())
     if settings.is_exported:
         return _open_onnx(Path(settings.encoder), settings, device)
-    if settings.is_shipped and device in ("auto", "cpu"):
+    if not needs_torch(settings, device):
         return _open_onnx(SHIPPED, settings, device)
     if find_spec("torch") is None:
         raise InputError(
@@ -41,6 +41,13 @@ def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
     at_once = GPU_BATCH if where.startswith("cuda") else BATCH
     engine = TorchEngine(network, where)
     return Perceiver(card, settings.image, engine, find_keypoints=KeypointFinder(), at_once=at_once)
+
+
+def needs_torch(settings: Perception, device: str = "auto") -> bool:
+    """Whether torch runs the perceiver that settings ask for on this device: what is shipped does without on a CPU."""
+    if settings.encoder == OWN or is_descriptor(settings) or settings.is_exported:
+        return False
+    return not (settings.is_shipped and device in ("auto", "cpu"))
 
 
 class _BuiltIn(Settings):

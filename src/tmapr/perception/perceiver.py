@@ -1,6 +1,7 @@
 """Frames become percepts: each image is prepared, then one pass of the network gives descriptor and pose.
 
 What runs the network, torch or ONNX Runtime, is an `Engine`; everything else is the same for both and needs no torch.
+Who prepares images as well, where the network is, is an `Eye`.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -8,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, repeat
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Shaped, UInt8
@@ -18,16 +19,19 @@ from tmapr.exceptions import InputError
 from tmapr.keypoints import Keypoints, Once
 from tmapr.perception.bulk import AT_ONCE, ONE, Readers, Reading, gather
 from tmapr.perception.card import Card
-from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, GrayPicture, Shown, read_or_none
+from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, Shown, read_or_none
 from tmapr.perception.gyroscope import Gyroscope
 from tmapr.perception.image import Image
 from tmapr.perception.normaliser import Normaliser
-from tmapr.types import Fault, Frame, Percept
+from tmapr.types import Fault, Frame, Percept, Picture
 
 BATCH = 8
 """Images in a pass: more leave a CPU's cache."""
 GPU_BATCH = 64
 """On a GPU a pass takes as long for a few images as for many: starting its kernels is most of it."""
+AnyPicture = Shaped[np.ndarray, "_ _"]
+"""Of its own size, among others."""
+_Found = tuple[np.ndarray, np.ndarray | None, float | None]
 
 
 class Outputs(NamedTuple):
@@ -36,6 +40,18 @@ class Outputs(NamedTuple):
     descriptors: Float[np.ndarray, "images dim"]
     positions: Float[np.ndarray, "images 2"] | None = None
     headings: Float[np.ndarray, "images 2"] | None = None
+
+
+class Seen(NamedTuple):
+    """What an eye says of a batch; where there is a fault, what the network says means nothing."""
+
+    outputs: Outputs
+    faults: tuple[Fault | None, ...]
+
+    def take(self, count: int) -> "Seen":
+        """Of the first images alone."""
+        parts = (None if part is None else part[:count] for part in self.outputs[1:])
+        return Seen(Outputs(self.outputs.descriptors[:count], *parts), self.faults[:count])
 
 
 Inspect = Callable[[Shaped[np.ndarray, "height width"]], Fault | None]
@@ -47,16 +63,66 @@ FindKeypoints = Callable[[Shaped[np.ndarray, "height width"], Image], Keypoints]
 
 
 class Prepared(NamedTuple):
-    """What a network is given of a frame, or why it is not; how far the picture moved; how to find its keypoints."""
+    """What an eye is given of a frame, or why it is not; how far the picture moved; how to find its keypoints."""
 
-    picture: GrayPicture | Fault
+    picture: Picture | Fault
     shift: float | None = None
     keypoints: Once | None = None
 
 
-Batch = Sequence[tuple[Frame, Prepared]]
-
 Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
+"""Runs a network on pictures."""
+
+
+@runtime_checkable
+class Eye(Protocol):
+    """Prepares images and runs a network on them, from counts as they are if it `takes_counts`, else from pictures."""
+
+    takes_counts: bool
+
+    def prepare(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
+        """What it takes of an image, or why nothing is to be seen there; what is no image is refused."""
+
+    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
+        """What the network says of one image or more."""
+
+
+class PictureEye:
+    """Pictures are made here, and an engine runs the network on them."""
+
+    takes_counts = False
+
+    def __init__(self, image: Image, size: tuple[int, int], engine: Engine) -> None:
+        self._image = image
+        self._size = size
+        self._engine = engine
+
+    def prepare(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
+        """The picture, or why there is none."""
+        return self._image.prepare(counts, self._size, "area")
+
+    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
+        """What the engine says of the pictures in one pass."""
+        return Seen(self._engine(np.stack(prepared)), (None,) * len(prepared))
+
+
+class _FullBatches:
+    """An eye that is given as many images each time: the last one is repeated until the batch is full."""
+
+    def __init__(self, eye: Eye, size: int) -> None:
+        self._eye = eye
+        self._size = size
+        self.takes_counts = eye.takes_counts
+
+    def prepare(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
+        return self._eye.prepare(counts)
+
+    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
+        missing = max(0, self._size - len(prepared))
+        return self._eye.see([*prepared, *repeat(prepared[-1], missing)]).take(len(prepared))
+
+
+Batch = Sequence[tuple[Frame, Prepared]]
 
 
 class Perceiver:
@@ -66,7 +132,7 @@ class Perceiver:
         self,
         card: Card,
         image: Image,
-        engine: Engine,
+        engine: Engine | Eye,
         inspect: Inspect | None = None,
         gyroscope: Gyroscope | None = None,
         find_keypoints: FindKeypoints | None = None,
@@ -78,7 +144,7 @@ class Perceiver:
         self.dimension = card.dimension
         self._image = image
         self._size = card.input.size
-        self._engine = engine
+        self._eye = engine if isinstance(engine, Eye) else PictureEye(image, card.input.size, engine)
         self._inspect = inspect
         self._gyroscope = gyroscope
         self._find_keypoints = find_keypoints
@@ -88,20 +154,21 @@ class Perceiver:
     def with_inspection(self, inspect: Inspect) -> "Perceiver":
         """The same network for one stream of frames, each inspected first and compared with the one before."""
         find, count = self._find_keypoints, self._at_once
-        return Perceiver(self.card, self._image, self._engine, inspect, Gyroscope(), find, count)
+        return Perceiver(self.card, self._image, self._eye, inspect, Gyroscope(), find, count)
 
-    def with_full_batches(self) -> "Perceiver":
+    def with_full_batches(self, size: int | None = None) -> "Perceiver":
         """The same network, given as many pictures in every pass of a stream.
 
         Torch multiplies few rows in another order than many, so the last bits of a percept tell how many images went
         through with it. Given equal batches they do not, and a frame encoded again alone is what it was.
         """
-        filled, find, count = partial(_fill_batch, self._engine, self._at_once), self._find_keypoints, self._at_once
+        find, count = self._find_keypoints, size or self._at_once
+        filled = _FullBatches(self._eye, count)
         return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, find, count)
 
     def without_keypoints(self) -> "Perceiver":
         """The same network for many images, none of which has to be kept to look for keypoints in it."""
-        return Perceiver(self.card, self._image, self._engine, self._inspect, self._gyroscope, at_once=self._at_once)
+        return Perceiver(self.card, self._image, self._eye, self._inspect, self._gyroscope, at_once=self._at_once)
 
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
@@ -131,7 +198,7 @@ class Perceiver:
     def _perceive_ahead(self, batches: Iterable[Batch]) -> Iterator[Percept]:
         """While a GPU works on a batch, what it said of the last one is told; a CPU has no core left for that."""
         with ThreadPoolExecutor(max_workers=1) as network:
-            last: tuple[Batch, Future[Outputs | None]] | None = None
+            last: tuple[Batch, Future[Seen | None]] | None = None
             for batch in batches:
                 following = batch, network.submit(self._see, batch)
                 if last:
@@ -142,7 +209,12 @@ class Perceiver:
 
     @property
     def _glancer(self) -> Glancer:
-        return Glancer(self._image, self._size, compares=self._gyroscope is not None)
+        return Glancer(
+            self._image,
+            self._size,
+            compares=self._gyroscope is not None,
+            prepares=not self._eye.takes_counts,
+        )
 
     def _prepare(self, frame: Frame) -> Prepared:
         counts, glancer = read_or_none(frame.image), self._glancer
@@ -178,42 +250,38 @@ class Perceiver:
     def _perceive(self, prepared: Batch) -> list[Percept]:
         return self._tell(prepared, self._see(prepared))
 
-    def _see(self, prepared: Batch) -> Outputs | None:
+    def _see(self, prepared: Batch) -> Seen | None:
         """What the network says; it is not asked where there is no picture."""
         pictures = [picture for _, (picture, *_) in prepared if not isinstance(picture, Fault)]
-        return self._engine(np.stack(pictures)) if pictures else None
+        return self._eye.see(pictures) if pictures else None
 
-    def _tell(self, prepared: Batch, outputs: Outputs | None) -> list[Percept]:
-        seen = iter(self._unpack(outputs, len(outputs.descriptors)) if outputs else ())
-        return [
-            Percept(frame.stamp, np.zeros(self.dimension), fault=picture, motion=frame.motion)
-            if isinstance(picture, Fault)
-            else Percept(frame.stamp, *next(seen), motion=frame.motion, shift=shift, keypoints=keypoints)
-            for frame, (picture, shift, keypoints) in prepared
-        ]
+    def _tell(self, prepared: Batch, said: Seen | None) -> list[Percept]:
+        seen = iter(self._unpack(*said) if said else ())
+        percepts = []
+        for frame, (picture, shift, keypoints) in prepared:
+            found = picture if isinstance(picture, Fault) else next(seen)
+            percepts.append(
+                Percept(frame.stamp, np.zeros(self.dimension), fault=found, motion=frame.motion)
+                if isinstance(found, Fault)
+                else Percept(frame.stamp, *found, motion=frame.motion, shift=shift, keypoints=keypoints)
+            )
+        return percepts
 
-    def _unpack(self, outputs: Outputs, count: int) -> list[tuple[np.ndarray, np.ndarray | None, float | None]]:
-        """Descriptor, position in metres and heading of each image, in float64.
+    def _unpack(self, outputs: Outputs, faults: tuple[Fault | None, ...]) -> list[_Found | Fault]:
+        """Descriptor, position in metres and heading of each image, in float64, or its fault.
 
         Descriptors have the digits that a file keeps of them: what is said of a frame does not tell whether its percept
         was kept meanwhile.
         """
         descriptors = _scale_rows(_scale_rows(outputs.descriptors.astype(float)).astype(np.float32).astype(float))
         if self._normaliser is None or outputs.positions is None or outputs.headings is None:
-            return [(descriptor, None, None) for descriptor in descriptors]
+            return [fault or (descriptor, None, None) for fault, descriptor in zip(faults, descriptors, strict=True)]
         positions = self._normaliser.metres(outputs.positions.astype(float))
         angles = np.arctan2(outputs.headings[:, 1].astype(float), outputs.headings[:, 0].astype(float))
-        return [(descriptors[row], positions[row], float(angles[row])) for row in range(count)]
+        poses = zip(descriptors, positions, angles.tolist(), strict=True)
+        return [fault or pose for fault, pose in zip(faults, poses, strict=True)]
 
 
 def _scale_rows(descriptors: Float[np.ndarray, "images dim"]) -> Float[np.ndarray, "images dim"]:
     """To length 1; a row of nothing stays."""
     return descriptors / np.maximum(np.linalg.norm(descriptors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-
-
-def _fill_batch(engine: Engine, size: int, pictures: UInt8[np.ndarray, "images height width"]) -> Outputs:
-    """What the engine says of some pictures, when the last of them is repeated until the batch is full."""
-    missing = max(0, size - len(pictures))
-    outputs = engine(np.concatenate([pictures, np.repeat(pictures[-1:], missing, axis=0)]))
-    positions, headings = (None if part is None else part[: len(pictures)] for part in outputs[1:])
-    return Outputs(outputs.descriptors[: len(pictures)], positions, headings)

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from tmapr.data.health import Detector
+from tmapr.device.opening import open_perceiver
 from tmapr.experiment import Opener
-from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import Perception
 

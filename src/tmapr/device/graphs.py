@@ -1,0 +1,69 @@
+"""A computation of fixed shapes that a GPU repeats by itself: captured once as a CUDA graph, then one launch a frame.
+
+Elsewhere it is called as it is, so that what is captured is tested without a GPU.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+Compute = Callable[[Tensor], Tensor]
+
+_WARM_UPS = 3
+"""Passes before the capture, in which libraries choose their kernels and take their workspaces."""
+
+
+class Moment:
+    """A moment on a GPU's current stream that the host can wait for; elsewhere everything is done already."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._event = torch.cuda.Event() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+
+    def record(self) -> None:
+        """It is when all that was asked for so far is done."""
+        if self._event:
+            self._event.record()
+
+    def wait(self) -> None:
+        """Until it has come; if it was never recorded, not at all."""
+        if self._event:
+            self._event.synchronize()
+
+
+def staying_on(device: torch.device) -> AbstractContextManager[object]:
+    """Streams and events are those of this device meanwhile."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+class Replayed:
+    """Reads `given` and gives the same tensor each time, overwritten; whoever keeps a result copies it."""
+
+    def __init__(self, compute: Compute, given: Tensor) -> None:
+        self._compute = compute
+        self._given = given
+        self._graph: torch.cuda.CUDAGraph | None = None
+        if given.is_cuda:
+            self._graph = torch.cuda.CUDAGraph()
+            self._result = self._capture(self._graph)
+
+    def __call__(self) -> Tensor:
+        """What comes of what is in `given` now, on the current stream; a GPU may still be at work on it."""
+        if self._graph is None:
+            with torch.inference_mode():
+                return self._compute(self._given)
+        self._graph.replay()
+        return self._result
+
+    def _capture(self, graph: torch.cuda.CUDAGraph) -> Tensor:
+        with torch.cuda.device(self._given.device), torch.inference_mode():
+            aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(aside):
+                for _ in range(_WARM_UPS):
+                    self._compute(self._given)
+            torch.cuda.current_stream().wait_stream(aside)
+            # Other threads may use the GPU meanwhile: what they do is none of this graph's.
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                return self._compute(self._given)

@@ -1,0 +1,34 @@
+"""Which perceiver the settings ask for: on a GPU, torch's networks see by graphs and with half the bits."""
+
+from importlib.util import find_spec
+from typing import Literal
+
+from tmapr.perception import opening
+from tmapr.perception.keypoints import KeypointFinder
+from tmapr.perception.perceiver import GPU_BATCH, Perceiver
+from tmapr.perception.settings import Perception
+
+Precision = Literal["float32", "float16", "bfloat16"]
+
+
+def open_perceiver(settings: Perception, device: str = "auto", precision: Precision = "float16") -> Perceiver:
+    """As `perception.opening` does it, but for torch's own networks on a GPU: a plug-in's may wait for the host.
+
+    Of the two halves float16 is nearer to float32: it has three bits more, and no activation here needs the range that
+    bfloat16 has for them.
+    """
+    if settings.is_plugin or find_spec("torch") is None or not opening.needs_torch(settings, device):
+        return opening.open_perceiver(settings, device)
+    from tmapr.perception.network import assemble, choose_device
+
+    where = choose_device(device)
+    if not where.startswith("cuda"):
+        return opening.open_perceiver(settings, device)
+    import torch
+
+    from tmapr.device.perceiving import DeviceEye
+
+    network, card = assemble(settings)
+    kinds = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+    eye = DeviceEye(network, settings.image, settings.size, where, kinds[precision])
+    return Perceiver(card, settings.image, eye, find_keypoints=KeypointFinder(), at_once=GPU_BATCH)

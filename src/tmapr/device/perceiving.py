@@ -1,0 +1,193 @@
+"""Counts in host memory become descriptors on the device: one copy in, one graph, and one copy out if it is asked for.
+
+    counts ─ pinned ─▶ device ─ preparation ─▶ network, both heads ─▶ unit descriptor, pose, fault ─ pinned ─▶ host
+
+Nothing between the copies asks the host anything. What is the host's still: judging whether a stream is frozen, its
+turns, keypoints, and pictures that are to be smoothed.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, repeat
+from threading import Lock
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Shaped
+from torch import Tensor, nn
+
+from tmapr.device.fused_preparation import ChoosePreparation, choose_preparation
+from tmapr.device.graphs import Moment, Replayed, staying_on
+from tmapr.device.precision import lower_precision
+from tmapr.device.preparation import FAULTS
+from tmapr.perception.image import Image
+from tmapr.perception.network import Network, move_network
+from tmapr.perception.perceiver import AnyPicture, Outputs, Seen
+from tmapr.types import Fault, Picture
+
+_MOST_PASSES = 8
+"""Kept at a time: a graph holds memory of its own, and a camera has one size."""
+_POSE = 4
+_LEAST_LENGTH = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Of what one pass is given."""
+
+    images: int
+    height: int
+    width: int
+    depth: np.dtype
+
+
+class DeviceEye:
+    """Prepares images and sees them on one device, in the precision of `dtype`; safe to call from several threads."""
+
+    def __init__(
+        self,
+        network: Network,
+        image: Image,
+        size: tuple[int, int],
+        device: str,
+        dtype: torch.dtype = torch.float16,
+        choose: ChoosePreparation = choose_preparation,
+    ) -> None:
+        self._image = image
+        self._size = size
+        self.takes_counts = not image.bilateral
+        self._choose = choose
+        self._device = torch.device(device)
+        self._network = move_network(lower_precision(network, dtype), self._device).eval().requires_grad_(False)
+        self._passes: OrderedDict[Shape, DevicePass] = OrderedDict()
+        self._turn = Lock()
+
+    def prepare(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
+        """The counts as they are, or the picture where it has to be smoothed; what is no image is refused."""
+        if self._image.bilateral:
+            return self._image.prepare(counts, self._size, "area")
+        self._image.require_counts(counts)
+        return counts
+
+    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
+        """What the network says, in as many passes as there are runs of images of one size."""
+        with self._turn:
+            return _join([self.launch(_fill_up(run)).fetch().take(len(run)) for run in _split_by_shape(prepared)])
+
+    def launch(self, images: Sequence[Picture]) -> "DevicePass":
+        """Begin a pass over prepared images of one size and depth, and return at once.
+
+        The pass is this eye's own: the next one over as many images of this size overwrites what it gives.
+        """
+        height, width = images[0].shape
+        shape = Shape(len(images), height, width, images[0].dtype)
+        found = self._passes.get(shape) or DevicePass(self._build(shape), shape, self._device)
+        self._passes[shape] = found
+        self._passes.move_to_end(shape)
+        if len(self._passes) > _MOST_PASSES:
+            self._passes.popitem(last=False)
+        found.run(images)
+        return found
+
+    def _build(self, shape: Shape) -> "SeeingNetwork":
+        given = shape.height, shape.width
+        if self._image.bilateral:
+            return SeeingNetwork(None, self._network)
+        prepare = self._choose(self._image, given, shape.depth, self._size, self._device)
+        return SeeingNetwork(prepare.to(self._device), self._network)
+
+
+class SeeingNetwork(nn.Module):
+    """Counts, or pictures where the host prepares, become one row each: descriptor, pose if there is one, fault."""
+
+    def __init__(self, prepare: nn.Module | None, network: Network) -> None:
+        super().__init__()
+        self.prepare = prepare
+        self.network = network
+
+    def forward(self, counts: Shaped[Tensor, "images height width"]) -> Float32[Tensor, "images _"]:
+        """The rows; the code of a fault is their last number."""
+        pictures, faults = self.prepare(counts) if self.prepare else (counts, counts.new_zeros(len(counts)))
+        descriptors, *pose = self.network(pictures)
+        return torch.cat([scale_rows(descriptors), *pose, faults.float()[:, None]], dim=1)
+
+
+def scale_rows(descriptors: Float32[Tensor, "images dim"]) -> Float32[Tensor, "images dim"]:
+    """To length 1 in float64, then the nearest float32: the numbers that the host makes and a file keeps."""
+    wide = descriptors.double()
+    length = torch.linalg.vector_norm(wide, dim=1, keepdim=True)
+    return (wide / length.clamp(min=_LEAST_LENGTH)).float()
+
+
+class DevicePass:
+    """The way of images of one shape: their pinned memory, the graph, and the rows that it gives."""
+
+    def __init__(self, network: SeeingNetwork, shape: Shape, device: torch.device) -> None:
+        self._device, pinned = device, device.type == "cuda"
+        waiting = torch.from_numpy(np.zeros((shape.images, shape.height, shape.width), shape.depth))
+        self._waiting = waiting.pin_memory() if pinned else waiting
+        self._given = waiting.to(device, copy=True)
+        with staying_on(self._device):
+            self._run = Replayed(network, self._given)
+            self._rows = self._run()
+            self._copied, self._done = Moment(device), Moment(device)
+        self._fetched = torch.zeros(self._rows.shape, pin_memory=pinned)
+        self._pose = _POSE if network.network.apr else 0
+
+    def run(self, images: Sequence[Picture]) -> None:
+        """Copy the images in and begin, on the current stream."""
+        with staying_on(self._device):
+            self._copied.wait()  # the last images may still be on their way
+            for place, image in zip(self._waiting.numpy(), images, strict=True):
+                np.copyto(place, image)
+            self._given.copy_(self._waiting, non_blocking=True)
+            self._copied.record()
+            self._rows = self._run()
+
+    @property
+    def descriptors(self) -> Float32[Tensor, "images dim"]:
+        """On the device, of unit length; their numbers are those that the host sees."""
+        return self._rows[:, : -1 - self._pose]
+
+    @property
+    def poses(self) -> Float32[Tensor, "images 4"] | None:
+        """On the device: normalised position and unit heading, if there is a pose head."""
+        return self._rows[:, -1 - self._pose : -1] if self._pose else None
+
+    @property
+    def faults(self) -> Float32[Tensor, " images"]:
+        """On the device: places in `FAULTS`."""
+        return self._rows[:, -1]
+
+    def fetch(self) -> Seen:
+        """Wait for the rows and bring them to the host, in one copy."""
+        with staying_on(self._device):
+            self._fetched.copy_(self._rows, non_blocking=True)
+            self._done.record()
+            self._done.wait()
+        rows = self._fetched.numpy().copy()
+        descriptors, pose = rows[:, : -1 - self._pose], rows[:, -1 - self._pose : -1]
+        outputs = Outputs(descriptors, pose[:, :2], pose[:, 2:]) if self._pose else Outputs(descriptors)
+        return Seen(outputs, tuple(FAULTS[int(code)] for code in rows[:, -1]))
+
+
+def _split_by_shape(images: Sequence[AnyPicture]) -> Iterator[list[AnyPicture]]:
+    """Runs of images of one size and depth, in their order."""
+    for _, run in groupby(images, key=lambda image: (image.shape, image.dtype)):
+        yield list(run)
+
+
+def _fill_up(images: list[Picture]) -> list[Picture]:
+    """To a power of two with the last one, so that the end of a recording needs no graph of its own."""
+    full = 1 << (len(images) - 1).bit_length()
+    return [*images, *repeat(images[-1], full - len(images))]
+
+
+def _join(parts: list[Seen]) -> Seen:
+    """Of all runs one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    outputs = [part.outputs for part in parts]
+    joined = (np.concatenate(found) for found in zip(*outputs, strict=True) if found[0] is not None)
+    return Seen(Outputs(*joined), tuple(fault for part in parts for fault in part.faults))
