@@ -17,6 +17,7 @@ COMPILED = {
     "tmapr.artifacts.jpeg_scan",
     "tmapr.device.kernels",
     "tmapr.device.updates",
+    "tmapr.artifacts.png_rows",
     "tmapr.device.picture_kernels",
     "tmapr.places.triangle",
     "tmapr.places.recursion",

@@ -42,6 +42,12 @@ def test_any_other_is_found_to_a_third(pixels, seen):
     assert WIDTH * measured(seen(300), seen(300 - pixels)) == pytest.approx(pixels / SKETCHED, abs=0.33)
 
 
+@pytest.mark.parametrize("height", [512, 480])  # a sketch of 128×96 is transformed as it is, one of 128×102 is padded
+def test_what_came_before_the_last_image_changes_nothing(height, seen):
+    earlier, last, now = (seen(column)[:height] for column in (330, 300, 275))
+    assert measured(earlier, last, now) == measured(last, now)
+
+
 def test_what_nods_meanwhile_turned_as_far(seen):
     assert WIDTH * measured(seen(300), seen(275, row=15)) == pytest.approx(5.0, abs=0.1)
 

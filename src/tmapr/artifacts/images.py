@@ -8,6 +8,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
@@ -47,13 +48,28 @@ _MAX_COLOUR = 2.0
 
 def read_image(path: Path) -> Counts:
     """The counts of an 8- or 16-bit gray image; what is cut off, coloured or no image is refused."""
+    return decode_image(open_image(path), str(path))
+
+
+def open_image(path: Path) -> bytes:
+    """What the file of an image holds; one that cannot be read is refused."""
     try:
-        data = read_bytes(path, IMAGE_BYTES)
+        return read_bytes(path, IMAGE_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: no such image") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    return decode_image(data, str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """An image that is what a file holds and nothing else, so that whoever has the path can read it."""
+
+    path: Path
+
+    def __call__(self) -> Counts:
+        """Its counts."""
+        return read_image(self.path)
 
 
 def decode_image(data: bytes, where: str) -> Counts:

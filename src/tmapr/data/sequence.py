@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from tmapr.artifacts.images import Counts, read_image
+from tmapr.artifacts.images import ImageFile
 from tmapr.data.poses import Poses
 from tmapr.types import CoordinateFrame, Frame, Odometry
 
@@ -63,14 +63,22 @@ def from_arrays(
     motion: Float[np.ndarray, "frames 2"] | None = None,
 ) -> Sequence:
     """The sequence whose image number i is `image(i)`; `motion` has speeds and yaw rates. NaN: there is none."""
-    poses = Poses(stamps, positions, headings)
+    return _list_frames(name, frame, Poses(stamps, positions, headings), motion, lambda row: partial(image, row), files)
 
+
+def _list_frames(
+    name: str,
+    frame: CoordinateFrame,
+    poses: Poses,
+    motion: Float[np.ndarray, "frames 2"] | None,
+    image: Callable[[int], Callable[[], Shaped[np.ndarray, "height width"]]],
+    files: abc.Sequence[Path] | None,
+) -> Sequence:
     def start() -> Iterator[Frame]:
-        for row in range(len(stamps)):
-            tell = partial(image, row)
-            yield make_frame(name, row, poses, motion, tell, files[row] if files else None)
+        for row in range(len(poses.stamps)):
+            yield make_frame(name, row, poses, motion, image(row), files[row] if files else None)
 
-    return Sequence(name, frame, len(stamps), start)
+    return Sequence(name, frame, len(poses.stamps), start)
 
 
 def make_frame(
@@ -96,9 +104,4 @@ def from_files(
     motion: Float[np.ndarray, "frames 2"] | None = None,
 ) -> Sequence:
     """The sequence of image files, each taken at the stamp, the pose and the motion of the same row."""
-    image = partial(_read_image, files)
-    return from_arrays(name, frame, poses.stamps, image, poses.positions, poses.headings, files, motion)
-
-
-def _read_image(files: abc.Sequence[Path], row: int) -> Counts:
-    return read_image(files[row])
+    return _list_frames(name, frame, poses, motion, lambda row: ImageFile(files[row]), files)

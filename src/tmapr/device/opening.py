@@ -5,7 +5,7 @@ from typing import Literal
 
 from tmapr.perception import opening
 from tmapr.perception.keypoints import KeypointFinder
-from tmapr.perception.perceiver import Perceiver
+from tmapr.perception.perceiver import GPU_BATCH, Perceiver
 from tmapr.perception.settings import Perception
 
 Precision = Literal["float32", "float16", "bfloat16"]
@@ -31,4 +31,4 @@ def open_perceiver(settings: Perception, device: str = "auto", precision: Precis
     network, card = assemble(settings)
     kinds = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
     eye = DeviceEye(network, settings.image, settings.size, where, kinds[precision])
-    return Perceiver(card, settings.image, eye, find_keypoints=KeypointFinder())
+    return Perceiver(card, settings.image, eye, find_keypoints=KeypointFinder(), at_once=GPU_BATCH)

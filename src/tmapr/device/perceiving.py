@@ -69,6 +69,7 @@ class DeviceEye:
         self.prepare: Prepare = MakePicture(image, size) if image.bilateral else TakeCounts(image)
         self._image = image
         self._size = size
+        self.takes_counts = not image.bilateral
         self._choose = choose
         self._device = torch.device(device)
         self._network = move_network(lower_precision(network, dtype), self._device).eval().requires_grad_(False)

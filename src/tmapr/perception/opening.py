@@ -9,7 +9,7 @@ from tmapr.exceptions import InputError
 from tmapr.perception.card import STATISTICS, Card, Descriptor, Size, Vit
 from tmapr.perception.keypoints import KeypointFinder
 from tmapr.perception.onnx import SHIPPED, load_onnx
-from tmapr.perception.perceiver import Perceiver
+from tmapr.perception.perceiver import BATCH, GPU_BATCH, Perceiver
 from tmapr.perception.plugin import is_descriptor, open_descriptor
 from tmapr.perception.settings import OWN, Perception
 
@@ -37,8 +37,10 @@ def open_perceiver(settings: Perception, device: str = "auto") -> Perceiver:
     from tmapr.perception.network import TorchEngine, assemble, choose_device
 
     network, card = assemble(settings)
-    engine = TorchEngine(network, choose_device(device))
-    return Perceiver(card, settings.image, engine, find_keypoints=KeypointFinder())
+    where = choose_device(device)
+    at_once = GPU_BATCH if where.startswith("cuda") else BATCH
+    engine = TorchEngine(network, where)
+    return Perceiver(card, settings.image, engine, find_keypoints=KeypointFinder(), at_once=at_once)
 
 
 def needs_torch(settings: Perception, device: str = "auto") -> bool:

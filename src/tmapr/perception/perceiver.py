@@ -4,11 +4,12 @@ What runs the network, torch or ONNX Runtime, is an `Engine`; everything else is
 Who prepares images as well, where the network is, is an `Eye`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, repeat
+from itertools import chain, repeat
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,14 +17,18 @@ from jaxtyping import Float, Shaped, UInt8
 
 from tmapr.exceptions import InputError
 from tmapr.keypoints import Keypoints, Once
+from tmapr.perception.bulk import AT_ONCE, ONE, Readers, Reading, gather
 from tmapr.perception.card import Card
+from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, Shown, read_or_none
 from tmapr.perception.gyroscope import Gyroscope
 from tmapr.perception.image import Image
 from tmapr.perception.normaliser import Normaliser
 from tmapr.types import Fault, Frame, Percept, Picture
 
 BATCH = 8
-GrayPicture = UInt8[np.ndarray, "height width"]
+"""Images in a pass: more leave a CPU's cache."""
+GPU_BATCH = 64
+"""On a GPU a pass takes as long for a few images as for many: starting its kernels is most of it."""
 AnyPicture = Shaped[np.ndarray, "_ _"]
 """Of its own size, among others."""
 _Found = tuple[np.ndarray, np.ndarray | None, float | None]
@@ -87,7 +92,9 @@ class MakePicture:
 
 @runtime_checkable
 class Eye(Protocol):
-    """Prepares images and runs a network on them; how much of the preparation comes first is its own affair."""
+    """Prepares images and runs a network on them, from counts as they are if it `takes_counts`, else from pictures."""
+
+    takes_counts: bool
 
     @property
     def prepare(self) -> Prepare:
@@ -99,6 +106,8 @@ class Eye(Protocol):
 
 class PictureEye:
     """Pictures are made here, and an engine runs the network on them."""
+
+    takes_counts = False
 
     def __init__(self, image: Image, size: tuple[int, int], engine: Engine) -> None:
         self.prepare = MakePicture(image, size)
@@ -116,10 +125,14 @@ class _FullBatches:
         self.prepare = eye.prepare
         self._eye = eye
         self._size = size
+        self.takes_counts = eye.takes_counts
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         missing = max(0, self._size - len(prepared))
         return self._eye.see([*prepared, *repeat(prepared[-1], missing)]).take(len(prepared))
+
+
+Batch = Sequence[tuple[Frame, Prepared]]
 
 
 class Perceiver:
@@ -133,30 +146,39 @@ class Perceiver:
         inspect: Inspect | None = None,
         gyroscope: Gyroscope | None = None,
         find_keypoints: FindKeypoints | None = None,
+        at_once: int = BATCH,
     ) -> None:
         if card.input is None or card.dimension is None:
             raise ValueError("a perceiver's card says how large its pictures and its descriptors are")
         self.card = card
         self.dimension = card.dimension
         self._image = image
+        self._size = card.input.size
         self._eye = engine if isinstance(engine, Eye) else PictureEye(image, card.input.size, engine)
         self._inspect = inspect
         self._gyroscope = gyroscope
         self._find_keypoints = find_keypoints
+        self._at_once = at_once
         self._normaliser = Normaliser(card.apr.center, card.apr.scale) if card.apr else None
 
     def with_inspection(self, inspect: Inspect) -> "Perceiver":
         """The same network for one stream of frames, each inspected first and compared with the one before."""
-        return Perceiver(self.card, self._image, self._eye, inspect, Gyroscope(), self._find_keypoints)
+        find, count = self._find_keypoints, self._at_once
+        return Perceiver(self.card, self._image, self._eye, inspect, Gyroscope(), find, count)
 
-    def with_full_batches(self, size: int = BATCH) -> "Perceiver":
+    def with_full_batches(self, size: int | None = None) -> "Perceiver":
         """The same network, given as many pictures in every pass of a stream.
 
         Torch multiplies few rows in another order than many, so the last bits of a percept tell how many images went
         through with it. Given equal batches they do not, and a frame encoded again alone is what it was.
         """
-        filled = _FullBatches(self._eye, size)
-        return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, self._find_keypoints)
+        find, count = self._find_keypoints, size or self._at_once
+        filled = _FullBatches(self._eye, count)
+        return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, find, count)
+
+    def without_keypoints(self) -> "Perceiver":
+        """The same network for many images, none of which has to be kept to look for keypoints in it."""
+        return Perceiver(self.card, self._image, self._eye, self._inspect, self._gyroscope, at_once=self._at_once)
 
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
@@ -164,46 +186,89 @@ class Perceiver:
 
     def batch(self, frames: Sequence[Frame]) -> list[Percept]:
         """The percepts of several frames in one pass."""
-        return self._perceive(frames, [self._prepare(frame) for frame in frames])
+        return self._perceive([(frame, self._prepare(frame)) for frame in frames])
 
-    def stream(self, frames: Iterable[Frame], batch: int = BATCH) -> Iterator[Percept]:
-        """The percepts of a recording; the next images are read and prepared while the network works."""
-        remaining = iter(frames)
-        with ThreadPoolExecutor(max_workers=1) as reader:
-            waiting = reader.submit(self._take_next, remaining, batch)
-            while (taken := waiting.result())[0]:
-                waiting = reader.submit(self._take_next, remaining, batch)
-                yield from self._perceive(*taken)
+    def stream(
+        self, frames: Iterable[Given], batch: int | None = None, readers: Readers = ONE
+    ) -> Generator[Percept, None, None]:
+        """The percepts of a recording, but for frames that are only shown; images are read while the network works.
 
-    def look(self, counts: Shaped[np.ndarray, "..."]) -> tuple[Fault | None, float | None]:
-        """Inspect the next image of the stream: why it cannot be used, and how far it moved since the last one.
+        The percepts are the same with any number of readers.
+        """
+        size = batch or self._at_once
+        chunk = min(size, AT_ONCE)
+        # Who may be asked for keypoints keeps the counts, and what a process lends is gone with its next chunk.
+        allowed = replace(readers, threads=readers.count) if self._find_keypoints else readers
+        reading = Reading(frames, self._glancer, self._judge, allowed, chunk)
+        with closing(reading.pass_on(ahead=max(readers.ahead, size // chunk))) as passed:
+            batches = gather(passed, size)
+            ahead = size > BATCH
+            yield from self._perceive_ahead(batches) if ahead else chain.from_iterable(map(self._perceive, batches))
+
+    def _perceive_ahead(self, batches: Iterable[Batch]) -> Iterator[Percept]:
+        """While a GPU works on a batch, what it said of the last one is told; a CPU has no core left for that."""
+        with ThreadPoolExecutor(max_workers=1) as network:
+            last: tuple[Batch, Future[Seen | None]] | None = None
+            for batch in batches:
+                following = batch, network.submit(self._see, batch)
+                if last:
+                    yield from self._tell(last[0], last[1].result())
+                last = following
+            if last:
+                yield from self._tell(last[0], last[1].result())
+
+    @property
+    def _glancer(self) -> Glancer:
+        return Glancer(
+            self._image,
+            self._size,
+            compares=self._gyroscope is not None,
+            prepares=not self._eye.takes_counts,
+        )
+
+    def _prepare(self, frame: Frame) -> Prepared:
+        counts, glancer = read_or_none(frame.image), self._glancer
+        glance = UNREADABLE if counts is None else glancer.glance(counts)
+        ((_, prepared),) = self._judge(Chunk.compare([frame], [glance]))
+        return prepared
+
+    def _judge(self, chunk: Chunk) -> list[tuple[Frame, Prepared]]:
+        """Inspect the next images of the stream and compare them with the last one; whatever is shown is left out.
 
         Faulty images are compared too: each that can be read is the last one to the next, whatever it shows.
         """
-        fault = self._inspect(counts) if self._inspect else None
-        # Without what the crop leaves out: a frame around the scene stands still in every turn.
-        return fault, self._gyroscope.measure(self._image.cut(counts)) if self._gyroscope else None
+        seen = chunk.sights
+        shifts = iter((self._gyroscope.join(seen[0], seen[-1]), *chunk.shifts) if self._gyroscope and seen else ())
+        judged = list[tuple[Frame, Prepared]]()
+        for given, (counts, picture, sight) in zip(chunk.given, chunk.glances, strict=True):
+            fault = None if counts is None or self._inspect is None else self._inspect(counts)
+            shift = next(shifts) if sight else None
+            if isinstance(given, Shown):
+                continue
+            if counts is None:
+                judged.append((given, Prepared(Fault.INVALID)))
+                continue
+            found = fault or picture
+            if found is None or isinstance(found, InputError):
+                raise found or ValueError("a frame that is to be encoded has a picture")
+            # Counts are kept until somebody asks: the second picture is made then or never.
+            find = self._find_keypoints
+            keypoints = Once(partial(find, counts, self._image)) if find else None
+            judged.append((given, Prepared(found, shift, keypoints)))
+        return judged
 
-    def _take_next(self, frames: Iterator[Frame], count: int) -> tuple[list[Frame], list[Prepared]]:
-        taken = list(islice(frames, count))
-        return taken, [self._prepare(frame) for frame in taken]
+    def _perceive(self, prepared: Batch) -> list[Percept]:
+        return self._tell(prepared, self._see(prepared))
 
-    def _prepare(self, frame: Frame) -> Prepared:
-        try:
-            counts = frame.image()
-        except InputError:  # a damaged file is one frame's misfortune; counts of a wrong kind are everybody's
-            return Prepared(Fault.INVALID)
-        fault, shift = self.look(counts)
-        picture = fault or self._eye.prepare(counts)
-        # Counts are kept until somebody asks: the second picture is made then or never.
-        find = self._find_keypoints
-        return Prepared(picture, shift, Once(partial(find, counts, self._image)) if find else None)
+    def _see(self, prepared: Batch) -> Seen | None:
+        """What the network says; it is not asked where there is no picture."""
+        pictures = [picture for _, (picture, *_) in prepared if not isinstance(picture, Fault)]
+        return self._eye.see(pictures) if pictures else None
 
-    def _perceive(self, frames: Sequence[Frame], prepared: Sequence[Prepared]) -> list[Percept]:
-        pictures = [picture for picture, *_ in prepared if not isinstance(picture, Fault)]
-        seen = iter(self._unpack(*self._eye.see(pictures))) if pictures else iter(())
+    def _tell(self, prepared: Batch, said: Seen | None) -> list[Percept]:
+        seen = iter(self._unpack(*said) if said else ())
         percepts = []
-        for frame, (picture, shift, keypoints) in zip(frames, prepared, strict=True):
+        for frame, (picture, shift, keypoints) in prepared:
             found = picture if isinstance(picture, Fault) else next(seen)
             percepts.append(
                 Percept(frame.stamp, np.zeros(self.dimension), fault=found, motion=frame.motion)

@@ -1,8 +1,7 @@
 """Percepts in the making: kept rows and new ones, in the order of a recording's frames, written whenever asked."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,12 @@ from jaxtyping import Float32
 
 from tmapr.artifacts.arrays import load_arrays
 from tmapr.artifacts.percepts import KIND, VERSION, Recording
+from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey
-from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment
+from tmapr.perception.bulk import Readers, count_cores
+from tmapr.perception.glance import Given, Shown
 from tmapr.perception.perceiver import Perceiver
 from tmapr.running.renewal import Renewal
 from tmapr.types import Frame, Odometry, Percept
@@ -67,25 +68,25 @@ class Assembly:
         recording.save(path, np.array(self._descriptors))
 
 
-def select_frames(sequence: Sequence, renewal: Renewal, perceiver: Perceiver) -> Iterator[Frame]:
-    """The frames to encode; the perceiver is shown the image before each of them, as if it had seen the whole stream.
+def stream_new(
+    open_perceiver: Callable[[], Perceiver], sequence: Sequence, renewal: Renewal
+) -> Generator[Percept, None, None]:
+    """The percepts that have to be made; where there are none, no perceiver is opened."""
+    if renewal.encoded:
+        perceiver = open_perceiver().with_inspection(Detector().inspect)
+        yield from perceiver.stream(select_frames(sequence, renewal), readers=Readers(count_cores()))
 
-    It compares with one image, so the last that can be read is enough.
+
+def select_frames(sequence: Sequence, renewal: Renewal) -> Iterator[Given]:
+    """The frames to encode; the image before each of them is shown, as if the whole stream had been seen.
+
+    It is compared with one image, so the last that can be read is enough.
     """
     behind: list[Frame] = []
     for row, (frame, readable) in enumerate(zip(sequence, renewal.readable, strict=True)):
         if renewal.rows[row] < 0:
-            # Frames are asked for ahead of being inspected, so what came before is shown when the image is taken.
-            yield replace(frame, image=partial(_read_after, tuple(behind), frame, perceiver))
+            yield from map(Shown, behind)
+            yield frame
             behind = []
         else:
             behind = [frame] if readable else [*behind, frame]
-
-
-def _read_after(behind: tuple[Frame, ...], frame: Frame, perceiver: Perceiver) -> np.ndarray:
-    for earlier in behind:
-        try:
-            perceiver.look(earlier.image())
-        except InputError:
-            continue
-    return frame.image()

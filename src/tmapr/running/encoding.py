@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,6 @@ from tmapr.artifacts.results import renewing, share_file
 from tmapr.artifacts.run import SO_FAR, RunFolder
 from tmapr.artifacts.sources import Trust
 from tmapr.data.drives import locate
-from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
 from tmapr.exceptions import InputError
@@ -22,10 +21,10 @@ from tmapr.experiment import Data, Experiment, find_home, is_data_there, open_da
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
-from tmapr.running.assembly import Assembly, select_frames
+from tmapr.running.assembly import Assembly, stream_new
 from tmapr.running.keypoints import KeypointCache, attach_keypoints
 from tmapr.running.renewal import Renewal, compare, renew_all
-from tmapr.types import CoordinateFrame, Fault, Percept, Watch
+from tmapr.types import CoordinateFrame, Fault, Watch
 
 _SAVED_EVERY = 2000
 """Frames after which what is encoded so far is kept, so that an interrupted encoding goes on."""
@@ -179,12 +178,9 @@ class Encoding:
 
     def _encode(self, sequence: Sequence, renewal: Renewal, assembly: Assembly, so_far: Path) -> None:
         """Put together all percepts of a recording, kept or made now."""
-        wanted: Iterator[Percept] = iter(())  # where nothing has to be encoded, no perceiver is opened
-        if renewal.encoded:
-            perceiver = self.perceiver.with_inspection(Detector().inspect)
-            wanted = perceiver.stream(select_frames(sequence, renewal, perceiver))
         rows = renewal.rows.tolist()
-        with self._keeping(sequence.name, assembly, renewal, so_far):
+        keeping = self._keeping(sequence.name, assembly, renewal, so_far)
+        with closing(stream_new(lambda: self.perceiver, sequence, renewal)) as wanted, keeping:
             for place in self._watch(range(len(rows))) if renewal.encoded else range(len(rows)):
                 if rows[place] < 0:
                     assembly.add(next(wanted))
@@ -235,7 +231,7 @@ class Encoding:
     @cached_property
     def perceiver(self) -> Perceiver:
         """What images are encoded with; refused where it cannot be opened."""
-        return open_perceiver(self._experiment.perception, self._device).with_full_batches()
+        return open_perceiver(self._experiment.perception, self._device).with_full_batches().without_keypoints()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,9 @@ from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey, survey
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, find_home, is_data_there, open_data
+from tmapr.perception.bulk import Readers, count_cores
 from tmapr.perception.card import Size
-from tmapr.perception.perceiver import Outputs, Perceiver
+from tmapr.perception.perceiver import BATCH, GPU_BATCH, Outputs, Perceiver
 from tmapr.perception.recipes import Augmentation
 from tmapr.running.renewal import differ, is_same, list_changed_images
 from tmapr.training.augmentation import augment
@@ -259,8 +260,10 @@ class ExampleCache:
             return Outputs(np.zeros((len(pictures), card.dimension or 0), np.float32))
 
         # A perceiver, so that images are judged and prepared by the very code that will do it at run time.
-        perceiver = Perceiver(card, self._encoder.perception.image, keep).with_inspection(Detector().inspect)
-        for percept in perceiver.stream(self._select(sequence, placed)):
+        at_once = GPU_BATCH if self._encoder.device.type == "cuda" else BATCH
+        plain = Perceiver(card, self._encoder.perception.image, keep, at_once=at_once)
+        perceiver = plain.with_inspection(Detector().inspect)
+        for percept in perceiver.stream(self._select(sequence, placed), readers=Readers(count_cores())):
             usable.append(percept.fault is None)
             yield from passed
             passed.clear()

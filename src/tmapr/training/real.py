@@ -17,8 +17,8 @@ from tmapr.artifacts.images import read_image
 from tmapr.data.folder import read_folder
 from tmapr.exceptions import InputError
 from tmapr.perception.encoder import Features
+from tmapr.perception.glance import GrayPicture
 from tmapr.perception.image import Image
-from tmapr.perception.perceiver import GrayPicture
 from tmapr.perception.pooling import Joined
 from tmapr.retrieval.condition import Condition
 from tmapr.training.rendered import Encode
