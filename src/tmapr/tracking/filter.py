@@ -50,6 +50,8 @@ from tmapr.tracking.speeds import (
 _COMPASS = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
 _ALIKE = np.ones((1, len(SPEEDS)))
 """Weights of ways that fit equally well, everywhere."""
+ALIKE = 1.0 - 1e-9
+"""Share of the most probability around a reference from which on another one has as much, but for rounding."""
 
 
 class RouteFilter:
@@ -264,7 +266,8 @@ class RouteFilter:
         around = self.route.tree.query_ball_point(self.route.positions[order], radius)
         counts = [len(near) for near in around]
         masses = np.add.reduceat(where[np.concatenate(around)], np.cumsum([0, *counts[:-1]]))
-        best = int(np.argmax(masses))
+        # Around neighbours lies the same: the likeliest of them, not the one that the order of a sum favours.
+        best = int(np.argmax(masses >= ALIKE * masses.max()))
         return int(order[best]), float(masses[best])
 
     def list_modes(self) -> tuple[Float[np.ndarray, "points 2"], Float[np.ndarray, " points"]]:
