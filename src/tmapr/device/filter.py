@@ -112,6 +112,10 @@ class DeviceRouteFilter:
         """Metres of a new view where the camera may be."""
         return where @ self._lane.lengths + (1.0 - where.sum()) * self._usual
 
+    def measure_freshness(self, where: Columns) -> Scalar:
+        """How much of a usual view's evidence is new, where views are shorter."""
+        return (self.measure_view(where) / self._usual).clamp(max=1.0)
+
     def predict(self, belief: RouteBelief, step: DeviceStep) -> tuple[RouteBelief, Columns]:
         """Move everything; with what arrives at each reference from elsewhere, at speeds `pace`."""
         told, saturated = ~step.metres.isnan(), step.change >= FAR_VIEW
@@ -230,7 +234,12 @@ class DeviceRouteFilter:
         # What holds nothing is no peak, unless nothing holds anything.
         masses = torch.where(highest > 0, masses, torch.where(highest[0] > 0, -1.0, masses))
         best = (masses >= ALIKE * masses.max()).to(torch.int8).argmax()
-        return rows[best], masses[best]
+        return pick(rows, best), pick(masses, best)
+
+
+def pick(among: Tensor, at: Int[Tensor, ""]) -> Tensor:
+    """The line at a number that only the device knows; brackets would ask for it."""
+    return among.index_select(0, at[None])[0]
 
 
 def choose(condition: Tensor, one: RouteBelief, other: RouteBelief) -> RouteBelief:
