@@ -78,7 +78,7 @@ class DeviceRouteFilter:
     def __init__(self, route: Route, device: torch.device, pruned: float = PRUNED) -> None:
         self.route, self.device = route, device
         self._pruned, self._length = pruned, float(route.widths.sum())
-        self._lane, self._crossings = lay_lane(route, device), lay_crossings(route, device)
+        self.lane, self._crossings = lay_lane(route, device), lay_crossings(route, device)
         share = route.widths / self._length
         places, place_of = np.unique(route.places, return_inverse=True)
         weight = np.bincount(place_of, share, len(places))
@@ -87,7 +87,7 @@ class DeviceRouteFilter:
         self._extent = float(np.hypot(*np.ptp(centres, axis=0)))
         self._usual = float(np.median(route.lengths))
         self._places = form_groups(place_of, device)
-        self._turns, self._prior, self.share, self._place_share, self._centres, self._place_of = (
+        self.turns, self._prior, self.share, self._place_share, self._centres, self._place_of = (
             self._put(each) for each in (make_turns(), make_prior(), share, weight, centres, place_of)
         )
         self.positions, self._log_lengths = self._put(route.positions), self._put(np.log(route.lengths))
@@ -110,7 +110,7 @@ class DeviceRouteFilter:
 
     def measure_view(self, where: Columns) -> Scalar:
         """Metres of a new view where the camera may be."""
-        return where @ self._lane.lengths + (1.0 - where.sum()) * self._usual
+        return where @ self.lane.lengths + (1.0 - where.sum()) * self._usual
 
     def measure_freshness(self, where: Columns) -> Scalar:
         """How much of a usual view's evidence is new, where views are shorter."""
@@ -134,7 +134,7 @@ class DeviceRouteFilter:
             far=far,
             reach=2.0 * seen,
         )
-        mass, over = advance(self._lane, self._turns, moves, belief.mass)
+        mass, over = advance(self.lane, self.turns, moves, belief.mass)
         moved, back = self._exchange(belief, mass, over, metres, usual)
         # As long as the whole route takes: nothing is left of what was known.
         anew = (step.seconds * self.route.speed > self._length) & saturated & ~told
@@ -170,7 +170,7 @@ class DeviceRouteFilter:
         leaving, hopping, returning, masking, unmasked = -torch.expm1(-self._rates * metres)
         on = mass[0] if self._crossings is None else hop(self._crossings, hopping, mass[0])
         left = leaving * on.sum(dim=0) + over[0]
-        pace = (self._turns @ belief.pace) * usual
+        pace = (self.turns @ belief.pace) * usual
         fit = pace.sum()
         off, reach = belief.off * fit, belief.reach + REACH * metres
         back = self._arrive(returning * off, reach)
