@@ -5,6 +5,7 @@ the host, so that a step can be recorded as a CUDA graph. What is pruned, who ma
 are peaks are decided as on the host; sums differ from its by rounding alone.
 """
 
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.device.groups import form_groups
-from tmapr.device.motion import Masses, Moves, advance, hop, lay_crossings, lay_lane, make_turns
+from tmapr.device.motion import Masses, Moves, advance, advance_fused, hop, lay_crossings, lay_lane, make_turns
 from tmapr.tracking.filter import ALIKE
 from tmapr.tracking.route import Route
 from tmapr.tracking.speeds import (
@@ -90,15 +91,26 @@ class DeviceRouteFilter:
         self.turns, self._prior, self.share, self._place_share, self._centres, self._place_of = (
             self._put(each) for each in (make_turns(), make_prior(), share, weight, centres, place_of)
         )
-        self.positions, self._log_lengths = self._put(route.positions), self._put(np.log(route.lengths))
-        self._speeds, self._backwards = self._put(SPEEDS), self._put(BACKWARDS)
-        self._rates = self._put(np.array([LEAVE, HOP, RETURN, MIMIC, UNMASK]))
+        self.positions = self._put(route.positions)
+        self._log_lengths = self._put(np.log([*route.lengths, self._usual]))
+        """Of references; the last one stands for what is off the map."""
+        self._paces, self._backwards = self._put(np.abs(SPEEDS) * route.speed), self._put(BACKWARDS)
+        self._rates = self._put(-np.array([LEAVE, HOP, RETURN, MIMIC, UNMASK]))
+        unit = SPEEDS * route.speed
+        self._units = self._put(np.sort([unit / HALF_STEP, unit * HALF_STEP], axis=0))
+        self._slack = self._put(np.array([[-ODOMETRY_ERROR], [ODOMETRY_ERROR]]))
+        self._longer = self._put(route.lengths - self._usual)
+        self._advance = advance_fused if device.type == "cuda" and find_spec("triton") else advance
+        self._anywhere = self._begin()
 
     def _put(self, array: np.ndarray) -> Tensor:
         return torch.tensor(array, device=self.device)
 
     def restart(self) -> RouteBelief:
         """Anywhere on the map, at any speed; or off it."""
+        return self._anywhere
+
+    def _begin(self) -> RouteBelief:
         anywhere = self._prior[:, None] * self.share
         return RouteBelief(
             mass=torch.stack([(1.0 - START_OFF) * anywhere, 0.5 * START_OFF * anywhere]),
@@ -110,7 +122,7 @@ class DeviceRouteFilter:
 
     def measure_view(self, where: Columns) -> Scalar:
         """Metres of a new view where the camera may be."""
-        return where @ self.lane.lengths + (1.0 - where.sum()) * self._usual
+        return where @ self._longer + self._usual
 
     def measure_freshness(self, where: Columns) -> Scalar:
         """How much of a usual view's evidence is new, where views are shorter."""
@@ -121,21 +133,21 @@ class DeviceRouteFilter:
         told, saturated = ~step.metres.isnan(), step.change >= FAR_VIEW
         seen = step.change.clamp(max=FAR_VIEW)
         metres = self._estimate_metres(belief, step, told, saturated)
-        near, middle, far = self._displace(step, told)
-        fits = self._weigh_view(middle, self._log_lengths + seen.log(), saturated)
-        usual = self._weigh_view(middle, (self._usual * seen).log()[None], saturated)[:, 0]
-        possible = ((step.metres < 0) == self._backwards).to(fits.dtype)
-        fits, usual = torch.where(told, possible[:, None], fits), torch.where(told, possible, usual)
+        possible = (step.metres < 0) == self._backwards
+        near, far = torch.where(
+            told, possible * step.metres + self._slack * step.metres.abs(), self._units * step.seconds
+        )
+        fits = torch.where(told, possible[:, None].to(seen.dtype), self._weigh_views(step, seen, saturated))
         halt = HALTED * (1.0 - 0.75 * saturated.to(fits.dtype)) * (~told)
         moves = Moves(
-            weights=torch.stack([fits, torch.ones_like(fits)]),
+            weights=torch.stack([fits[:, :-1], torch.ones_like(fits[:, :-1])]),
             halt=torch.stack([halt, torch.full_like(halt, STUCK)]),
             near=near,
             far=far,
             reach=2.0 * seen,
         )
-        mass, over = advance(self.lane, self.turns, moves, belief.mass)
-        moved, back = self._exchange(belief, mass, over, metres, usual)
+        mass, over = self._advance(self.lane, self.turns, moves, belief.mass)
+        moved, back = self._exchange(belief, mass, over, metres, fits[:, -1])
         # As long as the whole route takes: nothing is left of what was known.
         anew = (step.seconds * self.route.speed > self._length) & saturated & ~told
         return choose(anew, self.restart(), moved), torch.where(anew, 0.0, back)
@@ -144,30 +156,20 @@ class DeviceRouteFilter:
         """How far it is to the new view, in the mean."""
         seen = self.measure_view(belief.where) * step.change.clamp(max=FAR_VIEW)
         speeds = belief.mass[0].sum(dim=1) + belief.p_off * belief.pace
-        driven = (speeds @ self._speeds.abs()) * self.route.speed * step.seconds
+        driven = (speeds @ self._paces) * step.seconds
         return torch.where(told, step.metres.abs(), torch.where(saturated, torch.maximum(seen, driven), seen))
 
-    def _displace(self, step: DeviceStep, told: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The shortest, the middle and the longest way of each speed."""
-        middle = self._speeds * self.route.speed * step.seconds
-        short, long = middle / HALF_STEP, middle * HALF_STEP
-        way = torch.where((step.metres < 0) == self._backwards, step.metres, 0.0)
-        slack = ODOMETRY_ERROR * step.metres.abs()
-        near = torch.where(told, way - slack, torch.minimum(short, long))
-        far = torch.where(told, way + slack, torch.maximum(short, long))
-        return near, middle, far
-
-    def _weigh_view(self, middle: Tensor, expected: Tensor, saturated: Tensor) -> Float[Tensor, "speeds places"]:
+    def _weigh_views(self, step: DeviceStep, seen: Scalar, saturated: Tensor) -> Float[Tensor, "speeds places"]:
         """How well the change of view fits each way where views are so long, 1 being usual."""
-        off = middle.abs().clamp(min=1e-9).log()[:, None] - expected
+        off = (self._paces * step.seconds).clamp(min=1e-9).log()[:, None] - (self._log_lengths + seen.log())
         off = torch.where(saturated, off.clamp(max=0.0), off)
-        return (0.5 - 0.5 * (off / VIEW_SPREAD) ** 2).clamp(min=LEAST).exp()
+        return (0.5 - (0.5 / VIEW_SPREAD**2) * off**2).clamp(min=LEAST).exp()
 
     def _exchange(
         self, belief: RouteBelief, mass: Masses, over: Tensor, metres: Scalar, usual: Tensor
     ) -> tuple[RouteBelief, Columns]:
         """Let what moved hop, leave the map, return to it, and be fooled or undeceived."""
-        leaving, hopping, returning, masking, unmasked = -torch.expm1(-self._rates * metres)
+        leaving, hopping, returning, masking, unmasked = -torch.expm1(self._rates * metres)
         on = mass[0] if self._crossings is None else hop(self._crossings, hopping, mass[0])
         left = leaving * on.sum(dim=0) + over[0]
         pace = (self.turns @ belief.pace) * usual
@@ -218,12 +220,17 @@ class DeviceRouteFilter:
         settled = RouteBelief(mass, off / total, belief.reach, belief.pace, torch.zeros_like(belief.begun))
         return settled, total.log() + highest
 
-    def weigh_map(self, belief: RouteBelief, odds: Scalar) -> tuple[RouteBelief, Scalar]:
-        """Weigh being on the map against being off it by log-odds of the view; with what being on it is scaled by."""
+    def weigh_map(self, belief: RouteBelief, odds: Scalar, told: Tensor | None = None) -> tuple[RouteBelief, Scalar]:
+        """Weigh being on the map against being off it by log-odds of the view, unless they are not `told`.
+
+        With what being on it is scaled by.
+        """
         better = odds.exp()
         total = better * belief.mass[0].sum() + belief.p_off
         scales = torch.stack([better, torch.ones_like(better)]) / total
-        return belief._replace(mass=belief.mass * scales[:, None, None], off=belief.off / total), scales[0]
+        if told is not None:
+            scales = torch.where(told, scales, 1.0)
+        return belief._replace(mass=belief.mass * scales[:, None, None], off=belief.off * scales[1]), scales[0]
 
     def find_peak(self, where: Columns, radius: float) -> tuple[Int[Tensor, ""], Scalar]:
         """The reference with the most probability around it, and that probability."""

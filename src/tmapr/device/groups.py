@@ -12,14 +12,19 @@ _CHUNK = 32
 
 
 class Groups(NamedTuple):
-    """Which elements each chunk adds up, and which chunks each group; one beyond the last stands for none."""
+    """Which elements each chunk adds up, and which chunks each group; what pads them counts for nothing."""
 
     chunks: Int[Tensor, "chunks width"]
+    counts: Float[Tensor, "chunks width"]
     groups: Int[Tensor, "groups most"]
+    group_counts: Float[Tensor, "groups most"]
 
     def add_up(self, values: Float[Tensor, " elements"]) -> Float[Tensor, " groups"]:
         """The sum of each group."""
-        return _gather(_gather(values, self.chunks).sum(dim=1), self.groups).sum(dim=1)
+        sums = (values[self.chunks] * self.counts).sum(dim=1)
+        if self.groups.shape[1] == 1:
+            return sums
+        return (sums[self.groups] * self.group_counts).sum(dim=1)
 
 
 def form_groups(group_of: Int[np.ndarray, " elements"], device: torch.device) -> Groups:
@@ -29,12 +34,9 @@ def form_groups(group_of: Int[np.ndarray, " elements"], device: torch.device) ->
     slot = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     chunks_of = -(-counts // _CHUNK)
     begin = np.cumsum(chunks_of) - chunks_of
-    chunks = np.full((int(chunks_of.sum()), min(_CHUNK, int(counts.max()))), len(order))
+    chunks = np.full((int(chunks_of.sum()), min(_CHUNK, int(counts.max()))), -1)
     chunks[begin[group_of[order]] + slot // _CHUNK, slot % _CHUNK] = order
     ahead = np.arange(int(chunks_of.max()))[None]
-    groups = np.where(ahead < chunks_of[:, None], begin[:, None] + ahead, len(chunks))
-    return Groups(torch.tensor(chunks, device=device), torch.tensor(groups, device=device))
-
-
-def _gather(values: Float[Tensor, " elements"], at: Int[Tensor, "groups width"]) -> Float[Tensor, "groups width"]:
-    return torch.cat([values, values.new_zeros(1)])[at]
+    groups = np.where(ahead < chunks_of[:, None], begin[:, None] + ahead, -1)
+    padded = (np.maximum(chunks, 0), (chunks >= 0).astype(float), np.maximum(groups, 0), (groups >= 0).astype(float))
+    return Groups(*(torch.tensor(each, device=device) for each in padded))

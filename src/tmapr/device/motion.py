@@ -23,12 +23,14 @@ from tmapr.tracking.speeds import BACKWARDS, CHANGE, REDRAW, SPEEDS, make_prior
 _WHOLE = 2.0**62
 """Parts of the probability that are counted: a view that fits weighs up to √e times, and a sum has 63 bits."""
 _SPEEDS = len(SPEEDS)
+_ROWS, _CHUNK = 128, 512
+"""References that a program of a kernel moves, and cells that one sums up."""
 
 Masses = Float[Tensor, "kinds speeds refs"]
 
 
 class Lane(NamedTuple):
-    """The route as it is driven along; all but the last two have a number for each reference."""
+    """The route as it is driven along; most of it has a number for each reference."""
 
     here: Float[Tensor, " refs"]
     there: Float[Tensor, " refs"]
@@ -49,6 +51,10 @@ class Lane(NamedTuple):
     """First reference of each traverse that closes, and the one after its last."""
     least: float
     """The narrowest cell, metres: no stretch is shorter."""
+    smallest: Float[Tensor, "1"]
+    """The same on the device."""
+    widths: Float[Tensor, " refs"]
+    """Of cells, in units of the narrowest and of what is counted."""
 
 
 class Moves(NamedTuple):
@@ -101,7 +107,9 @@ def lay_lane(route: Route, device: torch.device) -> Lane:
         shift=put(shift[drive]),
         bounds=put(here + shift[drive]),
         loops=tuple((int(route.first[d]), int(route.last[d]) + 1) for d in drives if route.closed[d]),
-        least=float((there - here).min()),
+        least=(least := float((there - here).min())),
+        smallest=put(np.array([least])),
+        widths=put((there - here) / (least * _WHOLE)),
     )
 
 
@@ -125,6 +133,30 @@ def advance(lane: Lane, turns: Float[Tensor, "speeds speeds"], moves: Moves, mas
     way = _list_ways(mass.device)
     lost = (parts * stretches.lost[way][:, None]).sum(dim=(0, 2))
     return _deal_out(lane, stretches, way, parts), lost
+
+
+def advance_fused(
+    lane: Lane, turns: Float[Tensor, "speeds speeds"], moves: Moves, mass: Masses
+) -> tuple[Masses, Tensor]:
+    """The same in Triton's kernels, on a GPU."""
+    from tmapr.device.motion_kernels import deal_out, note_moves, sum_chunks  # here, where Triton is used at all
+
+    kinds, speeds, count = mass.shape
+    planes, chunks = kinds * speeds, -(-count // _CHUNK)
+    noted = torch.zeros(planes * (2 * count + 1), dtype=torch.int64, device=mass.device)
+    opened, ends = noted[: planes * (count + 1)], noted[planes * (count + 1) :]
+    lost = mass.new_empty((kinds, speeds + 2, count))
+    note_moves[(-(-count // _ROWS), speeds + 2)](
+        (turns @ mass).contiguous(), moves.weights.contiguous(), moves.halt, moves.near, moves.far, moves.reach,
+        lane.here, lane.there, lane.start, lane.stop, lane.closed, lane.lengths, lane.first, lane.last, lane.shift,
+        lane.bounds, lane.smallest, opened, ends, lost, count,
+        SPEEDS=speeds, BACKWARDS=int(BACKWARDS.sum()), STEPS=count.bit_length(), BLOCK=_ROWS,
+    )  # fmt: skip
+    sums = noted.new_empty(planes * chunks)
+    sum_chunks[(chunks, planes)](opened, sums, count, CHUNK=_CHUNK)
+    moved, padded = torch.empty_like(mass), 1 << (chunks - 1).bit_length()
+    deal_out[(chunks, planes)](opened, ends, sums, lane.widths, moved, count, CHUNKS=padded, CHUNK=_CHUNK)
+    return moved, lost.sum(dim=1)
 
 
 def _list_ways(device: torch.device) -> Int[Tensor, "stood speeds"]:
@@ -182,8 +214,7 @@ def _deal_out(
     round_the_end = dense * stretches.around[way][:, None]
     for begin, end in lane.loops:
         over[..., begin:end] += round_the_end[..., begin:end].sum(dim=(0, 3))[..., None]
-    width = (lane.there - lane.here) / (lane.least * _WHOLE)
-    return over * width + _add_up(count, (first, last), (ends[0], ends[1])).to(width.dtype) / _WHOLE
+    return over * lane.widths + _add_up(count, (first, last), (ends[0], ends[1])).to(lane.widths.dtype) / _WHOLE
 
 
 def _count(mass: Float[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:

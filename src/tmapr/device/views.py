@@ -168,13 +168,13 @@ class ViewFilter:
         here = torch.where(squared <= self._radius**2, evidence.measures, -torch.inf).amax(dim=1)
         wrong = torch.where(elsewhere, evidence.measures, -torch.inf).amax(dim=1)
         begun = _begin_levels(levels, here, wrong)
-        weighed, scale = self.filter.weigh_map(belief, new * _compare_levels(begun, here))
+        told = elsewhere.any()
+        belief, scale = self.filter.weigh_map(belief, new * _compare_levels(begun, here), told)
         # Scaled as a whole, it has the same peak.
         scaled = p_place * scale
         learned = _learn_levels(begun, torch.stack([here, wrong]), scaled, new)
-        told = elsewhere.any()
         levels = Levels(*(torch.where(told, *each) for each in zip(learned, levels, strict=True)))
-        return choose(told, weighed, belief), levels, peak, torch.where(told, scaled, p_place)
+        return belief, levels, peak, scaled
 
 
 def _begin_levels(levels: Levels, here: Float[Tensor, "2"], wrong: Float[Tensor, "2"]) -> Levels:
