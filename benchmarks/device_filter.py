@@ -36,7 +36,7 @@ except ImportError:  # a bare machine: the host's filter is left out, everything
 
 from route_latency import RADIUS, SPACING, SPEED, drive, make_loop
 from tmapr.device.filter import DeviceRouteFilter, DeviceStep
-from tmapr.device.motion import Moves, advance
+from tmapr.device.motion import Advance, Moves, advance
 from tmapr.device.placing import DevicePlacer, pack
 from tmapr.device.views import Glimpse, ViewFilter, ViewState
 from tmapr.tracking.filter import RouteFilter
@@ -78,9 +78,9 @@ class Bench:
         self.evidence = list(drive(references, 40, 0.1))
         self.on_gpu = self.device.type == "cuda"
 
-    def make_views(self, device: torch.device) -> ViewFilter:
+    def make_views(self, device: torch.device, move: Advance | None = None) -> ViewFilter:
         """A filter of its own."""
-        return ViewFilter(DeviceRouteFilter(self.route, device), RADIUS)
+        return ViewFilter(DeviceRouteFilter(self.route, device, move=move), RADIUS)
 
     def make_frame(self, at: int, device: torch.device) -> Glimpse:
         """One whose view is new, half a second after the last."""
@@ -183,7 +183,9 @@ def compare_devices(bench: Bench, frames: int = 20) -> Row:
     }
 
 
-def make_motion(bench: Bench, views: ViewFilter, state: ViewState) -> Work:
+def make_motion(
+    bench: Bench, views: ViewFilter, state: ViewState, move: Advance
+) -> Callable[[], tuple[Tensor, Tensor]]:
     """Both kinds of mass, each speed its own way."""
     number = partial(torch.tensor, dtype=torch.float64, device=bench.device)
     middle = np.abs(SPEEDS) * SPEED * 0.5
@@ -195,7 +197,18 @@ def make_motion(bench: Bench, views: ViewFilter, state: ViewState) -> Work:
         reach=number(2.6),
     )
     filter_ = views.filter
-    return lambda: advance(filter_.lane, filter_.turns, moves, state.belief.mass)
+    return lambda: move(filter_.lane, filter_.turns, moves, state.belief.mass)
+
+
+def measure_motion(bench: Bench, views: ViewFilter, state: ViewState, bandwidth: float) -> Row:
+    """What the device chose for the motion, how far it is from torch's, and its time from a belief that is anywhere."""
+    begun = state._replace(belief=views.filter.restart())
+    found, wanted = (make_motion(bench, views, begun, move)() for move in (views.filter.move, advance))
+    apart = [float((one - other).abs().max()) for one, other in zip(found, wanted, strict=True)]
+    anywhere = bench.time(make_motion(bench, views, begun, views.filter.move))
+    once = 2 * state.belief.mass.nbytes
+    tracking = bench.measure(make_motion(bench, views, state, views.filter.move), once, bandwidth)
+    return tracking | {"anywhere_us": anywhere["median_us"], "apart from torch's": apart}
 
 
 def copy_state(source: ViewState, target: ViewState) -> None:
@@ -259,7 +272,8 @@ def list_parts(bench: Bench, bandwidth: float, *, compiles: bool) -> dict[str, C
         return packed
 
     parts: dict[str, Callable[[], Row]] = {
-        "motion": lambda: bench.measure(make_motion(bench, views, state), 2 * once, bandwidth),
+        "motion": lambda: measure_motion(bench, views, state, bandwidth),
+        "motion, torch's": lambda: bench.measure(make_motion(bench, views, state, advance), 2 * once, bandwidth),
         "predict": lambda: bench.measure(lambda: filter_.predict(belief, step), 2 * once, bandwidth),
         "update": lambda: bench.measure(partial(filter_.update, belief, seen, arriving), 2 * once, bandwidth),
         "find_peak": lambda: bench.measure(lambda: filter_.find_peak(where, RADIUS), 3 * where.nbytes, bandwidth),
@@ -267,8 +281,10 @@ def list_parts(bench: Bench, bandwidth: float, *, compiles: bool) -> dict[str, C
         "telling": lambda: measure_telling(bench),
     }
     if compiles:
-        fused = torch.compile(views.look, fullgraph=True, dynamic=False)
-        parts["frame, compiled"] = lambda: bench.measure(lambda: fused(state, frame), 6 * once, bandwidth)
+        moves = {"frame, compiled": advance, "frame, compiled, with the kernels": filter_.move}
+        for name, move in moves.items():
+            fused = torch.compile(bench.make_views(bench.device, move).look, fullgraph=True, dynamic=False)
+            parts[name] = partial(bench.measure, partial(fused, state, frame), 6 * once, bandwidth)
     return parts
 
 

@@ -48,11 +48,11 @@ def random_moves(rng, count):
     )
 
 
-@pytest.mark.parametrize("name", ["a loop", "there and back", "a stop"])
+@pytest.mark.parametrize("name", ["a loop", "there and back"])
 def test_they_move_everything_as_torch_does(name, rng):
     route = ROUTES[name]
     lane, turns = lay_lane(route, DEVICE), put(make_turns())
-    for view in range(4):
+    for view in range(2):
         mass = rng.random((2, len(SPEEDS), len(route))) * (rng.random(len(route)) < (1.0 if view % 2 else 0.2))
         mass = put(mass / max(mass.sum(), 1e-300) * 0.9)
         moves = random_moves(rng, len(route))

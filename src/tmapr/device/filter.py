@@ -5,7 +5,6 @@ the host, so that a step can be recorded as a CUDA graph. What is pruned, who ma
 are peaks are decided as on the host; sums differ from its by rounding alone.
 """
 
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.device.groups import form_groups
-from tmapr.device.motion import Masses, Moves, advance, advance_fused, hop, lay_crossings, lay_lane, make_turns
+from tmapr.device.motion import Advance, Masses, Moves, choose_motion, hop, lay_crossings, lay_lane, make_turns
 from tmapr.tracking.filter import ALIKE
 from tmapr.tracking.route import Route
 from tmapr.tracking.speeds import (
@@ -76,8 +75,9 @@ class DeviceStep(NamedTuple):
 class DeviceRouteFilter:
     """What beliefs over a route are moved and weighed by."""
 
-    def __init__(self, route: Route, device: torch.device, pruned: float = PRUNED) -> None:
+    def __init__(self, route: Route, device: torch.device, pruned: float = PRUNED, move: Advance | None = None) -> None:
         self.route, self.device = route, device
+        self.move = move or choose_motion(device)
         self._pruned, self._length = pruned, float(route.widths.sum())
         self.lane, self._crossings = lay_lane(route, device), lay_crossings(route, device)
         share = route.widths / self._length
@@ -100,7 +100,6 @@ class DeviceRouteFilter:
         self._units = self._put(np.sort([unit / HALF_STEP, unit * HALF_STEP], axis=0))
         self._slack = self._put(np.array([[-ODOMETRY_ERROR], [ODOMETRY_ERROR]]))
         self._longer = self._put(route.lengths - self._usual)
-        self._advance = advance_fused if device.type == "cuda" and find_spec("triton") else advance
         self._anywhere = self._begin()
 
     def _put(self, array: np.ndarray) -> Tensor:
@@ -146,7 +145,7 @@ class DeviceRouteFilter:
             far=far,
             reach=2.0 * seen,
         )
-        mass, over = self._advance(self.lane, self.turns, moves, belief.mass)
+        mass, over = self.move(self.lane, self.turns, moves, belief.mass)
         moved, back = self._exchange(belief, mass, over, metres, fits[:, -1])
         # As long as the whole route takes: nothing is left of what was known.
         anew = (step.seconds * self.route.speed > self._length) & saturated & ~told

@@ -10,6 +10,8 @@ whatever the length of the stretch. The sums are of whole numbers, 2⁻⁶² of 
 matter, so that any number of threads gives the same result, and where nothing lies the sum is exactly 0.
 """
 
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +24,8 @@ from tmapr.tracking.speeds import BACKWARDS, CHANGE, REDRAW, SPEEDS, make_prior
 
 _WHOLE = 2.0**62
 """Parts of the probability that are counted: a view that fits weighs up to √e times, and a sum has 63 bits."""
-_SPEEDS = len(SPEEDS)
+_SPEEDS, _SLOWEST = len(SPEEDS), int(BACKWARDS.sum())
+"""How many there are, and the first that is not backwards."""
 _ROWS, _CHUNK = 128, 512
 """References that a program of a kernel moves, and cells that one sums up."""
 
@@ -49,6 +52,8 @@ class Lane(NamedTuple):
     """Where cells begin, with that shift."""
     loops: tuple[tuple[int, int], ...]
     """First reference of each traverse that closes, and the one after its last."""
+    ways: Int[Tensor, "stood speeds"]
+    """The way of each speed that drives, and of each that stood."""
     least: float
     """The narrowest cell, metres: no stretch is shorter."""
     smallest: Float[Tensor, "1"]
@@ -107,6 +112,7 @@ def lay_lane(route: Route, device: torch.device) -> Lane:
         shift=put(shift[drive]),
         bounds=put(here + shift[drive]),
         loops=tuple((int(route.first[d]), int(route.last[d]) + 1) for d in drives if route.closed[d]),
+        ways=put(np.stack([np.arange(_SPEEDS), np.where(BACKWARDS, _SPEEDS, _SPEEDS + 1)])),
         least=(least := float((there - here).min())),
         smallest=put(np.array([least])),
         widths=put((there - here) / (least * _WHOLE)),
@@ -116,10 +122,10 @@ def lay_lane(route: Route, device: torch.device) -> Lane:
 def make_turns() -> Float[np.ndarray, "speeds before"]:
     """How speeds change from view to view: see `tracking.motion.change_speeds`."""
     turns = (1.0 - REDRAW) * np.eye(_SPEEDS) + REDRAW * make_prior()[:, None]
-    slowest, fastest = int(BACKWARDS.sum()), _SPEEDS - 1
-    for k in range(slowest, _SPEEDS):
+    fastest = _SPEEDS - 1
+    for k in range(_SLOWEST, _SPEEDS):
         turns[k, k] -= CHANGE
-        turns[max(k - 1, slowest), k] += 0.5 * CHANGE
+        turns[max(k - 1, _SLOWEST), k] += 0.5 * CHANGE
         turns[min(k + 1, fastest), k] += 0.5 * CHANGE
     return turns
 
@@ -130,7 +136,7 @@ def advance(lane: Lane, turns: Float[Tensor, "speeds speeds"], moves: Moves, mas
     # Each speed drives its own way; what stood goes two more, back and ahead, whatever its speed.
     parts = torch.stack([mixed * moves.weights * (1.0 - moves.halt)[:, None, None], mixed * moves.halt[:, None, None]])
     stretches = _lay_stretches(lane, moves)
-    way = _list_ways(mass.device)
+    way = lane.ways
     lost = (parts * stretches.lost[way][:, None]).sum(dim=(0, 2))
     return _deal_out(lane, stretches, way, parts), lost
 
@@ -150,7 +156,7 @@ def advance_fused(
         (turns @ mass).contiguous(), moves.weights.contiguous(), moves.halt, moves.near, moves.far, moves.reach,
         lane.here, lane.there, lane.start, lane.stop, lane.closed, lane.lengths, lane.first, lane.last, lane.shift,
         lane.bounds, lane.smallest, opened, ends, lost, count,
-        SPEEDS=speeds, BACKWARDS=int(BACKWARDS.sum()), STEPS=count.bit_length(), BLOCK=_ROWS,
+        SPEEDS=speeds, BACKWARDS=_SLOWEST, STEPS=count.bit_length(), BLOCK=_ROWS,
     )  # fmt: skip
     sums = noted.new_empty(planes * chunks)
     sum_chunks[(chunks, planes)](opened, sums, count, CHUNK=_CHUNK)
@@ -159,10 +165,12 @@ def advance_fused(
     return moved, lost.sum(dim=1)
 
 
-def _list_ways(device: torch.device) -> Int[Tensor, "stood speeds"]:
-    """The way of each speed that drives, and of each that stood."""
-    stood = torch.where(torch.arange(_SPEEDS, device=device) < int(BACKWARDS.sum()), _SPEEDS, _SPEEDS + 1)
-    return torch.stack([torch.arange(_SPEEDS, device=device), stood])
+Advance = Callable[[Lane, Tensor, Moves, Tensor], tuple[Tensor, Tensor]]
+
+
+def choose_motion(device: torch.device) -> Advance:
+    """Triton's kernels where there are a GPU and Triton."""
+    return advance_fused if device.type == "cuda" and find_spec("triton") else advance
 
 
 def _lay_stretches(lane: Lane, moves: Moves) -> Stretches:
