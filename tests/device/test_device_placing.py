@@ -9,7 +9,7 @@ import torch
 from routes import SPEED, eight, lay, line, look, ring, shake
 from tmapr.device.filter import DeviceRouteFilter
 from tmapr.device.placing import DevicePlacer, pack
-from tmapr.device.views import Glimpse, ViewFilter
+from tmapr.device.views import Glimpse, ViewFilter, ViewState, keep
 from tmapr.system import build
 from tmapr.tracking.place import Placer
 from tmapr.types import NANOSECONDS, Comparison, Odometry, Percept, Reason
@@ -164,6 +164,29 @@ def test_local_matches_count_as_on_the_host(rng):
         wanted, found = (placer.observe(percept, compared, None) for placer in (host, device))
         same_placing(found, wanted)
     same_arrays(device.arrays(), host.arrays())
+
+
+def test_a_state_that_is_kept_where_it_was_goes_on_as_any(rng):
+    """As in a graph, which reads and writes the same addresses every time."""
+    name = "there and back"
+    kept, made = (DevicePlacer(ROUTES[name], RADIUS, 48, CPU) for _ in range(2))
+    place = ViewState(*(_copy(each) for each in kept.state))
+    for percept in film(name, rng)[:30]:
+        compared = compare(MAPPED[name], percept.descriptor, whole=False)
+        wanted = made.observe(percept, compared, None)
+        similarity, places, view = (
+            torch.tensor(each) for each in (compared.similarity, compared.place, percept.descriptor)
+        )
+        stamp, numbers = kept.send_numbers(percept.stamp, None)
+        frame = Glimpse(view, similarity, places, None, kept.send_local(compared), stamp, numbers)
+        after, told = kept.views.look(place, frame)
+        keep(place, after)
+        same_placing(kept.tell(place, pack(told)), wanted)
+    same_arrays(kept.arrays(), made.arrays())
+
+
+def _copy(each):
+    return each.clone() if isinstance(each, torch.Tensor) else type(each)(*(inner.clone() for inner in each))
 
 
 def test_a_frame_that_is_dropped_was_never_there(rng):

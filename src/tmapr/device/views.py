@@ -177,6 +177,15 @@ class ViewFilter:
         return belief, levels, peak, scaled
 
 
+def keep(state: ViewState, after: ViewState) -> None:
+    """Write a state over another one, in few launches: a graph begins where it ended, at the same addresses."""
+    torch._foreach_copy_(_list_tensors(state), _list_tensors(after))
+
+
+def _list_tensors(state: ViewState) -> list[Tensor]:
+    return [*state.belief, *state.levels, *state[2:]]
+
+
 def _begin_levels(levels: Levels, here: Float[Tensor, "2"], wrong: Float[Tensor, "2"]) -> Levels:
     """What the first view says, where nothing was seen before."""
     means, variance = torch.stack([torch.maximum(here, wrong), wrong]), ((here - wrong).abs() / 2.0) ** 2 + 1e-6
