@@ -42,7 +42,7 @@ def test_every_belief_equals_the_host_s_after_every_step(name, rng):
     host, device = RouteFilter(route), DeviceRouteFilter(route, CPU)
     belief = device.restart()
     same_belief(belief, host)
-    for view in range(100):
+    for view in range(60):
         step, evidence = random_step(rng), random_evidence(rng, len(route))
         arriving = host.predict(step)
         belief, came = device.predict(belief, put_step(step))
