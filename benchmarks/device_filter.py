@@ -23,7 +23,6 @@ from types import ModuleType
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 try:
     import numba  # noqa: F401
@@ -34,6 +33,7 @@ except ImportError:  # a bare machine: the host's filter is left out, everything
     sys.modules["numba"] = ModuleType("numba")
     sys.modules["numba"].njit = lambda **_: lambda function: function  # type: ignore[attr-defined]
 
+from device_timing import Clock, Row
 from route_latency import RADIUS, SPACING, SPEED, drive, make_loop
 from tmapr.device.filter import DeviceRouteFilter, DeviceStep
 from tmapr.device.motion import Advance, Moves, advance
@@ -45,38 +45,17 @@ from tmapr.tracking.speeds import HALTED, SPEEDS, STUCK, Step
 
 DIMENSION = 8448
 COPIED = 2**28
-WARM_UPS = 3
-Row = dict[str, object]
-Work = Callable[[], object]
-_VIEWS = {
-    "expand", "view", "_unsafe_view", "select", "slice", "unsqueeze", "squeeze", "t", "transpose", "permute", "unbind",
-    "split_with_sizes", "alias", "detach", "as_strided", "_reshape_alias", "empty", "empty_like", "split",
-    "scalar_tensor",
-}  # fmt: skip
-
-
-class Counted(TorchDispatchMode):
-    """Operations that are more than another look at the same memory: about the launches of a GPU."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def __torch_dispatch__(self, operation, types, given=(), named=None):  # type: ignore[no-untyped-def]
-        """Count, and call."""
-        self.count += operation._schema.name.split("::")[1] not in _VIEWS
-        return operation(*given, **(named or {}))
 
 
 class Bench:
-    """The route, frames of a drive along it, and how time passes on a device."""
+    """The route, and frames of a drive along it."""
 
     def __init__(self, device: str, references: int, places: int, rounds: int) -> None:
-        self.device, self.rounds = torch.device(device), rounds
+        self.device = torch.device(device)
         loop = make_loop(references)
         self.route: Route = replace(loop, places=np.arange(references) * places // references)
         self.evidence = list(drive(references, 40, 0.1))
-        self.on_gpu = self.device.type == "cuda"
+        self.clock = Clock(self.device, rounds)
 
     def make_views(self, device: torch.device, move: Advance | None = None) -> ViewFilter:
         """A filter of its own."""
@@ -106,73 +85,13 @@ class Bench:
             state, _ = views.look(state, self.make_frame(at, device))
         return views, state
 
-    def time(self, work: Work) -> dict[str, float]:
-        """Microseconds of one call: under a graph, by events; on a CPU by the clock."""
-        repeat = self.capture(work) if self.on_gpu else work
-        taken = []
-        for _ in range(self.rounds):
-            if self.on_gpu:
-                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                begin.record()
-                repeat()
-                end.record()
-                end.synchronize()
-                taken.append(1e3 * begin.elapsed_time(end))
-            else:
-                began = perf_counter()
-                repeat()
-                taken.append(1e6 * (perf_counter() - began))
-        return {"median_us": float(np.median(taken)), "p99_us": float(np.percentile(taken, 99))}
-
-    def capture(self, work: Work) -> Work:
-        """The work as a graph; a wait for the device in it is refused here."""
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            for _ in range(WARM_UPS):
-                work()
-        torch.cuda.current_stream().wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            kept = work()
-
-        def replay() -> object:
-            graph.replay()
-            return kept
-
-        return replay
-
-    def count_launches(self, work: Work) -> int:
-        """Kernels that the profiler saw; where it sees none, operations that would be some."""
-        seen = self._profile(work) if self.on_gpu else 0
-        if seen:
-            return seen
-        with Counted() as counted:
-            work()
-        return counted.count
-
-    def _profile(self, work: Work) -> int:
-        from torch.profiler import ProfilerActivity, profile
-
-        try:
-            with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as found:
-                work()
-                torch.cuda.synchronize()
-        except RuntimeError:  # not every machine lets itself be profiled
-            return 0
-        return sum(event.device_type == torch.autograd.DeviceType.CUDA for event in found.events())
-
-    def measure(self, work: Work, moved: float, bandwidth: float) -> Row:
-        """Its time, its launches, and the time of moving so many bytes."""
-        return self.time(work) | {"launches": self.count_launches(work), "floor_us": 1e6 * moved / bandwidth}
-
 
 def measure_bandwidth(bench: Bench) -> float:
     """Bytes a second of a copy, read and written."""
-    size = COPIED if bench.on_gpu else COPIED // 16
+    size = COPIED if bench.clock.on_gpu else COPIED // 16
     source = torch.zeros(size, dtype=torch.uint8, device=bench.device)
     target = torch.empty_like(source)
-    return 2e6 * size / bench.time(lambda: target.copy_(source))["median_us"]
+    return 2e6 * size / bench.clock.time(lambda: target.copy_(source))["median_us"]
 
 
 def compare_devices(bench: Bench, frames: int = 8) -> Row:
@@ -212,9 +131,9 @@ def measure_motion(bench: Bench, views: ViewFilter, state: ViewState, bandwidth:
     begun = state._replace(belief=views.filter.restart())
     found, wanted = (make_motion(bench, views, begun, move)() for move in (views.filter.move, advance))
     apart = [float((one - other).abs().max()) for one, other in zip(found, wanted, strict=True)]
-    anywhere = bench.time(make_motion(bench, views, begun, views.filter.move))
+    anywhere = bench.clock.time(make_motion(bench, views, begun, views.filter.move))
     once = 2 * state.belief.mass.nbytes
-    tracking = bench.measure(make_motion(bench, views, state, views.filter.move), once, bandwidth)
+    tracking = bench.clock.measure(make_motion(bench, views, state, views.filter.move), once, bandwidth)
     return tracking | {"anywhere_us": anywhere["median_us"], "apart from torch's": apart}
 
 
@@ -238,15 +157,15 @@ def measure_telling(bench: Bench) -> Row:
     placer = DevicePlacer(bench.route, RADIUS, DIMENSION, bench.device)
     taken: dict[str, list[float]] = {"crossing_us": [], "telling_us": []}
     aside: Tensor | None = None
-    for at in range(min(bench.rounds, 30)):
+    for at in range(min(bench.clock.rounds, 30)):
         state, told = placer.views.look(placer.state, bench.make_frame(at, bench.device))
         packed = pack(told)
-        aside = torch.empty(packed.shape, dtype=packed.dtype, pin_memory=bench.on_gpu) if aside is None else aside
-        if bench.on_gpu:
+        aside = torch.empty(packed.shape, dtype=packed.dtype, pin_memory=bench.clock.on_gpu) if aside is None else aside
+        if bench.clock.on_gpu:
             torch.cuda.synchronize()
         began = perf_counter()
         aside.copy_(packed, non_blocking=True)
-        if bench.on_gpu:
+        if bench.clock.on_gpu:
             torch.cuda.synchronize()
         crossed = perf_counter()
         placer.tell(state, aside.clone())
@@ -270,18 +189,18 @@ def list_parts(bench: Bench, bandwidth: float, *, compiles: bool) -> dict[str, C
 
     parts: dict[str, Callable[[], Row]] = {
         "motion": lambda: measure_motion(bench, views, state, bandwidth),
-        "motion, torch's": lambda: bench.measure(make_motion(bench, views, state, advance), 2 * once, bandwidth),
-        "predict": lambda: bench.measure(lambda: filter_.predict(belief, step), 2 * once, bandwidth),
-        "update": lambda: bench.measure(partial(filter_.update, belief, seen, arriving), 2 * once, bandwidth),
-        "find_peak": lambda: bench.measure(lambda: filter_.find_peak(where, RADIUS), 3 * where.nbytes, bandwidth),
-        "frame": lambda: bench.measure(look, 6 * once, bandwidth),
+        "motion, torch's": lambda: bench.clock.measure(make_motion(bench, views, state, advance), 2 * once, bandwidth),
+        "predict": lambda: bench.clock.measure(lambda: filter_.predict(belief, step), 2 * once, bandwidth),
+        "update": lambda: bench.clock.measure(partial(filter_.update, belief, seen, arriving), 2 * once, bandwidth),
+        "find_peak": lambda: bench.clock.measure(lambda: filter_.find_peak(where, RADIUS), 3 * where.nbytes, bandwidth),
+        "frame": lambda: bench.clock.measure(look, 6 * once, bandwidth),
         "telling": lambda: measure_telling(bench),
     }
     if compiles:
         moves = {"frame, compiled": advance, "frame, compiled, with the kernels": filter_.move}
         for name, move in moves.items():
             fused = torch.compile(bench.make_views(bench.device, move).look, fullgraph=True, dynamic=False)
-            parts[name] = partial(bench.measure, partial(fused, state, frame), 6 * once, bandwidth)
+            parts[name] = partial(bench.clock.measure, partial(fused, state, frame), 6 * once, bandwidth)
     return parts
 
 
@@ -306,7 +225,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="JSON, written after every part")
     given = parser.parse_args(arguments)
     bench = Bench(given.device, given.references, given.places, given.rounds)
-    name = torch.cuda.get_device_name() if bench.on_gpu else "CPU"
+    name = torch.cuda.get_device_name() if bench.clock.on_gpu else "CPU"
     found: Row = {"device": name, "torch": torch.__version__, "references": given.references, "places": given.places}
     with torch.inference_mode():
         bandwidth = measure_bandwidth(bench)
