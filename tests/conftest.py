@@ -19,6 +19,7 @@ COMPILED = {
     "tmapr.device.updates",
     "tmapr.artifacts.png_rows",
     "tmapr.device.picture_kernels",
+    "tmapr.device.motion_kernels",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from routes import lay, line, look, ring, stopping
 
+from routes import lay, line, look, ring, stopping
 from tmapr.tracking.between import Reading, lay_between
 from tmapr.types import Comparison
 

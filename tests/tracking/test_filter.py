@@ -5,37 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_filter import PlainFilter
-from routes import SPEED, eight, lay, line, ring, shake, stopping
 
+from routes import ROUTES, SPEED, lay, random_evidence, random_step, ring, shake
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.masses import Masses
 from tmapr.tracking.motion import Cells, Motion, Turns
-from tmapr.tracking.speeds import CHANGE, FAR_VIEW, REDRAW, SPEEDS, Step, make_prior
+from tmapr.tracking.speeds import CHANGE, REDRAW, SPEEDS, Step, make_prior
 
-ROUTES = {
-    "a loop": lay(shake(ring(60), 1)),
-    "an open way": lay(shake(line(50), 2)),
-    "there and back": lay(shake(line(40), 3), shake(line(40, beside=1.5)[::-1], 5)),
-    "a crossing": lay(shake(eight(70), 6)),
-    "a stop": lay(stopping(40, at=20, frames=12)),
-    "one reference": lay(line(1)),
-    "two references": lay(line(2)),
-}
 STATES = ("on", "mimic", "off", "pace")
-
-
-def random_step(rng):
-    """A step of any kind: ordinary, far, long, or with odometry in either direction."""
-    seconds = float(rng.choice([rng.uniform(0.05, 3.0), rng.uniform(3.0, 40.0)], p=[0.9, 0.1]))
-    change = float(rng.choice([rng.uniform(1.0, FAR_VIEW), rng.uniform(FAR_VIEW, 5.0)], p=[0.7, 0.3]))
-    metres = rng.choice([np.nan, rng.uniform(0.0, 12.0), rng.uniform(-12.0, 0.0), 0.0], p=[0.6, 0.25, 0.12, 0.03])
-    return Step(seconds, change, None if np.isnan(metres) else float(metres))
-
-
-def random_evidence(rng, count):
-    evidence = rng.normal(0.0, 1.0, count)
-    evidence[rng.integers(count)] += rng.uniform(0.0, 6.0)
-    return evidence
 
 
 def distance(one, other):

@@ -53,7 +53,7 @@ def test_a_good_head_speaks_for_where_it_points(rng):
     trust = measured(lambda there: there + rng.normal(0.0, 5.0, 2))
     evidence = trust.weigh(WAY[30], WAY, SHARE, first=True)
     assert np.argmax(evidence) == 30
-    assert evidence[30] > head._AT_FIRST
+    assert evidence[30] > head.AT_FIRST
     assert evidence[90] < 0.0
 
 
@@ -69,7 +69,7 @@ def test_its_error_is_found_from_above(rng):
 def test_the_exponential_of_its_evidence_is_one_in_the_mean_over_the_route(error, rng):
     trust = measured(lambda there: there + rng.normal(0.0, error, 2))
     assert trust.known
-    evidence = trust.weigh(WAY[30] + 1.0, WAY, SHARE, first=True) / head._AT_FIRST
+    evidence = trust.weigh(WAY[30] + 1.0, WAY, SHARE, first=True) / head.AT_FIRST
     assert np.exp(evidence) @ SHARE == pytest.approx(1.0)
 
 

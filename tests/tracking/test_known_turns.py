@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from routes import SPEED, look, ring
 
+from routes import SPEED, look, ring
 from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import remember
 from tmapr.track import RouteTracker

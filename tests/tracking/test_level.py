@@ -24,8 +24,8 @@ def test_nothing_is_said_before_a_level_is_known(rng):
 
 def test_a_match_like_the_drive_s_own_speaks_for_the_map_and_one_like_those_elsewhere_against_it(rng):
     levels = drive(Levels(2), rng, 40)
-    assert levels.weigh(np.array([5.0, 5.0]), np.array([3.0, 3.0])) == pytest.approx(level._BEST)
-    assert levels.weigh(np.array([3.0, 3.0]), np.array([3.0, 3.0])) == pytest.approx(level._WORST)
+    assert levels.weigh(np.array([5.0, 5.0]), np.array([3.0, 3.0])) == pytest.approx(level.BEST)
+    assert levels.weigh(np.array([3.0, 3.0]), np.array([3.0, 3.0])) == pytest.approx(level.WORST)
 
 
 def test_the_scale_of_a_condition_does_not_matter(rng):
@@ -51,5 +51,5 @@ def test_means_and_variances_are_those_of_the_views(rng):
     for value in seen:
         levels.weigh(np.array([value]), np.array([0.0]))
         levels.learn(np.array([value]), np.array([0.0]), certain=True, new=1.0)
-    first = np.concatenate([np.full(int(level._FIRST), seen[0]), seen])
+    first = np.concatenate([np.full(int(level.FIRST), seen[0]), seen])
     assert levels.means[0, 0] == pytest.approx(first.mean())

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from routes import SPEED, eight, lay, line, look, ring, shake, stopping
 
+from routes import SPEED, eight, lay, line, look, ring, shake, stopping
 from tmapr.tracking.route import _CLOSE, _LOOK_AHEAD, lay_route
 
 WAYS = {

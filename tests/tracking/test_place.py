@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from routes import SPEED, lay, look, ring
 
 from made_up import record_percepts
+from routes import SPEED, lay, look, ring
 from tmapr.fusion.capf import Fusion
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from routes import lay, line, ring
 
+from routes import lay, line, ring
 from tmapr.tracking.smoothing import Smoother, View, keep_view, pack_views, unpack_views
 
 REFERENCES = 4

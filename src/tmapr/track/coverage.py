@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.tracking.place import Placing
+from tmapr.tracking.placing import Placing
 from tmapr.types import CHI2_95, Belief
 
 _HELD = 0.95

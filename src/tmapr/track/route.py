@@ -20,7 +20,8 @@ from tmapr.tracking import Tracking
 from tmapr.tracking.novelty import LAYOUT as NOVELTY
 from tmapr.tracking.novelty import Novelty
 from tmapr.tracking.place import LAYOUT as PLACER
-from tmapr.tracking.place import PLACING, Placer, Placing
+from tmapr.tracking.place import Placer
+from tmapr.tracking.placing import PLACING, Placing
 from tmapr.tracking.route import lay_route
 from tmapr.types import (
     NANOSECONDS,
@@ -75,7 +76,7 @@ class RouteTracker:
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
         self.placer.new_drive()
-        self.placer.filter.start_around(position, deviation)
+        self.placer.start_around(position, deviation)
         self.belief = self._fusion.start(stamp, position, deviation)
         self._placing = None
         self._expected = self._seen = 0.0

@@ -50,6 +50,8 @@ from tmapr.tracking.speeds import (
 _COMPASS = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
 _ALIKE = np.ones((1, len(SPEEDS)))
 """Weights of ways that fit equally well, everywhere."""
+ALIKE = 1.0 - 1e-9
+"""Share of the most probability around a reference from which on another one has as much, but for rounding."""
 
 
 class RouteFilter:
@@ -68,10 +70,10 @@ class RouteFilter:
         self._on, self._mimic = Masses(cells, self._turns), Masses(cells, self._turns)
         places, self._place_of = np.unique(route.places, return_inverse=True)
         weight = np.bincount(self._place_of, self.share, len(places))
-        self._place_share = weight
+        self.place_share = weight
         where = (self.share[:, None] * route.positions).T
-        self._centres = np.column_stack([np.bincount(self._place_of, axis, len(places)) / weight for axis in where])
-        self._extent = float(np.hypot(*np.ptp(self._centres, axis=0)))
+        self.centres = np.column_stack([np.bincount(self._place_of, axis, len(places)) / weight for axis in where])
+        self._extent = float(np.hypot(*np.ptp(self.centres, axis=0)))
         order = np.argsort(route.links[:, 0], kind="stable")
         self._targets = np.ascontiguousarray(route.links[order, 1])
         self._first_target = np.searchsorted(route.links[order, 0], np.arange(len(route) + 1))
@@ -84,8 +86,8 @@ class RouteFilter:
         self.mimic = 0.5 * START_OFF * anywhere
         self._begun = 0.0
         """Mimics that have begun since the last view: anywhere, as fast as it is driven off the map."""
-        self.off = 0.5 * START_OFF * self._place_share
-        self.reach = np.full(len(self._place_share), ANYWHERE)
+        self.off = 0.5 * START_OFF * self.place_share
+        self.reach = np.full(len(self.place_share), ANYWHERE)
         self.pace = self._turns.prior.copy()
         """How fast it is driven off the map."""
 
@@ -213,7 +215,7 @@ class RouteFilter:
     def _deal_out(self, mass: float) -> Float[np.ndarray, " places"]:
         """What is off the map with so much more of it, left from the same places as the rest."""
         total = self.off.sum()
-        dealt: Float[np.ndarray, " places"] = self.off + mass * (self.off / total if total > 0 else self._place_share)
+        dealt: Float[np.ndarray, " places"] = self.off + mass * (self.off / total if total > 0 else self.place_share)
         return dealt
 
     def _move_mimics(self, step: Step, ways: Ways, metres: float, fit: float) -> float:
@@ -226,8 +228,8 @@ class RouteFilter:
 
     def _arrive(self, mass: Float[np.ndarray, " places"]) -> Float[np.ndarray, " refs"]:
         """Deal what returns from each place out over the references in its reach."""
-        back = arrive(mass, self.reach, self._centres, self._place_share, self._pruned, self._extent)
-        arriving: Float[np.ndarray, " refs"] = (back / self._place_share)[self._place_of] * self.share
+        back = arrive(mass, self.reach, self.centres, self.place_share, self._pruned, self._extent)
+        arriving: Float[np.ndarray, " refs"] = (back / self.place_share)[self._place_of] * self.share
         return arriving
 
     def update(self, evidence: Float[np.ndarray, " refs"], arriving: Float[np.ndarray, " refs"]) -> float:
@@ -264,16 +266,26 @@ class RouteFilter:
         around = self.route.tree.query_ball_point(self.route.positions[order], radius)
         counts = [len(near) for near in around]
         masses = np.add.reduceat(where[np.concatenate(around)], np.cumsum([0, *counts[:-1]]))
-        best = int(np.argmax(masses))
+        # Around neighbours lies the same: the likeliest of them, not the one that the order of a sum favours.
+        best = int(np.argmax(masses >= ALIKE * masses.max()))
         return int(order[best]), float(masses[best])
 
     def list_modes(self) -> tuple[Float[np.ndarray, "points 2"], Float[np.ndarray, " points"]]:
         """Where the camera may be, as points with probabilities: references, and the reach of what is off the map."""
-        extent = float(np.hypot(*np.ptp(self.route.positions, axis=0)))
-        off = self._deal_out(self._mimic.total)
-        places = np.flatnonzero(off > self._pruned)
-        reach = np.minimum(self.reach[places], extent)[:, None, None] / np.sqrt(2.0)
-        around = (self._centres[places][:, None, :] + reach * _COMPASS[None]).reshape(-1, 2)
-        rows = self.active
-        points = np.concatenate([self.route.positions[rows], around])
-        return points, np.concatenate([self.where[rows], np.repeat(off[places] / len(_COMPASS), len(_COMPASS))])
+        return list_modes(self.route, self.centres, self.where, self._deal_out(self._mimic.total), self.reach)
+
+
+def list_modes(
+    route: Route,
+    centres: Float[np.ndarray, "places 2"],
+    where: Float[np.ndarray, " refs"],
+    off: Float[np.ndarray, " places"],
+    reach: Float[np.ndarray, " places"],
+) -> tuple[Float[np.ndarray, "points 2"], Float[np.ndarray, " points"]]:
+    """The points and probabilities of a belief: each place that the map was left from as four, within its reach."""
+    extent = float(np.hypot(*np.ptp(route.positions, axis=0)))
+    places, rows = np.flatnonzero(off > PRUNED), np.flatnonzero(where)
+    reached = np.minimum(reach[places], extent)[:, None, None] / np.sqrt(2.0)
+    around = (centres[places][:, None, :] + reached * _COMPASS[None]).reshape(-1, 2)
+    points = np.concatenate([route.positions[rows], around])
+    return points, np.concatenate([where[rows], np.repeat(off[places] / len(_COMPASS), len(_COMPASS))])

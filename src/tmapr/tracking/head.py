@@ -11,9 +11,9 @@ from jaxtyping import Float
 _FIRST_VIEWS = 3.0
 """Views that a validation counts as: another drive may be another world."""
 _MOST_VIEWS = 100.0
-_USELESS = 0.5
+USELESS = 0.5
 """Chance that what the head says has nothing to do with where the camera is."""
-_AT_FIRST, _ERRS_ALIKE = 0.5, 0.1
+AT_FIRST, ERRS_ALIKE = 0.5, 0.1
 """Shares of a view's evidence that are new: of the first one, and of those after it."""
 
 
@@ -45,7 +45,7 @@ class HeadTrust:
 
     def share_of(self, view: float) -> float:
         """How much of a share of a view is new to the head."""
-        return _ERRS_ALIKE * view
+        return ERRS_ALIKE * view
 
     def weigh(
         self,
@@ -60,7 +60,7 @@ class HeadTrust:
         squared = ((positions - said) ** 2).sum(axis=1)
         likely = np.exp(-0.5 * (squared - squared.min()) / self.variance)
         # Far from every reference it says nothing of which one.
-        useless = 1.0 - (1.0 - _USELESS) * np.exp(-0.5 * float(squared.min()) / self.variance)
+        useless = 1.0 - (1.0 - USELESS) * np.exp(-0.5 * float(squared.min()) / self.variance)
         evidence = np.log(useless + (1.0 - useless) * likely / float(likely @ share))
-        weighed: Float[np.ndarray, " refs"] = evidence * (_AT_FIRST if first else _ERRS_ALIKE)
+        weighed: Float[np.ndarray, " refs"] = evidence * (AT_FIRST if first else ERRS_ALIKE)
         return weighed

@@ -9,11 +9,11 @@ are alike, it says nothing.
 import numpy as np
 from jaxtyping import Float
 
-_FIRST, _MOST = 3.0, 60.0
+FIRST, MOST = 3.0, 60.0
 """Views that the first one counts as, and after which older ones fade."""
-_ENOUGH = 8.0
+ENOUGH = 8.0
 """Views from which on a level is known."""
-_WORST, _BEST = -0.75, 1.0
+WORST, BEST = -0.75, 1.0
 """Bounds of a view's log-odds: neighbouring views err together."""
 
 
@@ -30,15 +30,15 @@ class Levels:
         if not self.views.any():
             self.means[:] = np.maximum(here, elsewhere), elsewhere
             self.variances[:] = (np.abs(here - elsewhere) / 2.0) ** 2 + 1e-6
-            self.views[:] = _FIRST
-        if self.views[0] < _ENOUGH:
+            self.views[:] = FIRST
+        if self.views[0] < ENOUGH:
             return 0.0
         wrong = self.means[1]
         right = np.maximum(self.means[0], wrong)
         seen = np.minimum(here, right)  # better than usual is no reason to doubt
         variance = self.variances.max(axis=0) + 1e-9
         odds = ((seen - wrong) ** 2 - (seen - right) ** 2) / (2.0 * variance)
-        return float(np.clip(odds, _WORST, _BEST).mean())
+        return float(np.clip(odds, WORST, BEST).mean())
 
     def learn(
         self,
@@ -49,7 +49,7 @@ class Levels:
     ) -> None:
         """Add a view, of which the share `new` is, whose place is certain or at least likely."""
         for kind, value in ((0, here), (1, elsewhere)) if certain else ((1, elsewhere),):
-            self.views[kind] = min(self.views[kind] + new, _MOST)
+            self.views[kind] = min(self.views[kind] + new, MOST)
             gain = new / self.views[kind]
             off = value - self.means[kind]
             self.means[kind] += gain * off

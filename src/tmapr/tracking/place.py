@@ -4,11 +4,8 @@ A frame that shows what the last view showed moves nothing and proves nothing: a
 one frame a second or thirty come to the same views.
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
@@ -17,20 +14,17 @@ from tmapr.tracking.evidence import Scale, add_up, spread_matches, weigh
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.level import Levels
+from tmapr.tracking.placing import DOUBTED, SURE, Found, Looked, Placing, describe, reckon
 from tmapr.tracking.reckoning import Reckoning, Turned
 from tmapr.tracking.route import Route
 from tmapr.tracking.smoothing import View, keep_view
 from tmapr.tracking.speeds import FAR_VIEW, PRUNED, Step
 from tmapr.types import FARTHEST, LATEST, NANOSECONDS, Comparison, Odometry, Percept
 
-_POSSIBLE = 0.01
-"""Share of the likeliest reference's probability from which on another one near it is possible."""
-_LIKELY, _SURE = 0.5, 0.95
-"""Probabilities of a place from which on the drive's matches elsewhere, and those there, are what they seem."""
-_DOUBTED = 0.5
-"""Probability that a place is given while dead reckoning contradicts it: no setting calls that certain."""
-_FASTER = 1.5
-"""Of the mapped speed: what may have been driven unseen."""
+LIKELY = 0.5
+"""Probability of a place from which on the drive's matches elsewhere are what they seem."""
+ELSEWHERE = 1.5
+"""Radii around a place from which on references are another one."""
 _ROUNDING = 1e-6
 
 
@@ -53,54 +47,6 @@ LAYOUT = {
     "turned": Array("f", "4", optional=True),
 }
 """Of what `Placer.arrays` gives."""
-
-PLACING = {
-    "p_place": Array("f", "", 0, 1.01, optional=True),
-    "p_off_map": Array("f", "", 0, 1.01, optional=True),
-    "peak": Array("i", "", 0, optional=True),
-    "rows": Array("i", "likely", 0, optional=True),
-    "masses": Array("f", "likely", 0, 1.01, optional=True),
-    "position": Array("f", "2", -FARTHEST, FARTHEST, optional=True),
-    "covariance": Array("f", "2 2", optional=True),
-    "share": Array("f", "", 0, 1.01, optional=True),
-    "new_view": Array("b", optional=True),
-    "view_metres": Array("f", "", 0, optional=True),
-    "near": Array("i", "near", 0, optional=True),
-}
-"""Of a placing's arrays: all of them, or none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Placing:
-    """What the route filter believes after a frame, and what this frame alone says of the position."""
-
-    p_place: float
-    p_off_map: float
-    peak: int
-    """The reference around which most of the probability lies, as a row of M₀."""
-    rows: Int[np.ndarray, " likely"]
-    masses: Float[np.ndarray, " likely"]
-    """Rows of M₀ with some probability."""
-    position: Float[np.ndarray, "2"]
-    covariance: Float[np.ndarray, "2 2"]
-    """Of the frame's own likelihood around the peak."""
-    share: float
-    """How much of a new view the frame is."""
-    new_view: bool
-    view_metres: float
-    """After how many metres the view is a new one there."""
-    near: Int[np.ndarray, " near"]
-    """Rows of M₀ around the peak that the belief leaves possible."""
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, references: int) -> "Placing":
-        """The placing on a map of so many references whose fields these are."""
-        if max(*arrays["rows"], *arrays["near"], arrays["peak"]) >= references:
-            raise ValueError(f"a place is beyond the map's {references} references")
-        fields: dict[str, Any] = {
-            name: arrays[name].item() if arrays[name].ndim == 0 else np.array(arrays[name]) for name in PLACING
-        }
-        return cls(**fields)
 
 
 class Placer:
@@ -131,6 +77,10 @@ class Placer:
         self.view: View | None = None
         """What is believed of the frame just observed, if it was a new view."""
 
+    def start_around(self, position: Float[np.ndarray, "2"], deviation: float) -> None:
+        """Near a position somebody told: see `RouteFilter`."""
+        self.filter.start_around(position, deviation)
+
     def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
         """Take in a usable frame."""
         ordered = self._order(compared)
@@ -140,7 +90,8 @@ class Placer:
         self.view = None
         if change >= 1.0:
             self._take_view(percept, ordered, head, float(change))
-        return self._describe(ordered, share, change >= 1.0)
+        looked = Looked(ordered, self.scale.weights, share, change >= 1.0)
+        return describe(self.route, self._between, self.radius, self._find(), looked)
 
     def _order(self, compared: Comparison) -> Comparison:
         """As the route was driven."""
@@ -171,28 +122,13 @@ class Placer:
         self._peak, self._p_place = filter_.find_peak(self.radius)
         self._weigh_level(ordered, new)
         driven = filter_.metres_a_view * min(change, FAR_VIEW) if self._metres is None or first else abs(self._metres)
-        doubted = self._reckon(float(change), seconds)
-        self.view = keep_view(filter_.where, driven, _DOUBTED if doubted else 1.0)
+        step = Step(seconds, change, self._metres)
+        doubted = reckon(self.reckoning, self._turned, step, self._find(), self.route, self.radius)
+        self._p_place = DOUBTED if doubted else self._p_place
+        self.view = keep_view(filter_.where, driven, DOUBTED if doubted else 1.0)
         # A copy: a program may fill its array with the next frame.
         self._key, self._stamp, self._seen, self._metres = percept.descriptor.copy(), percept.stamp, 0.0, 0.0
         self._turned = self._turned.begin_anew()
-
-    def _reckon(self, change: float, seconds: float) -> bool:
-        """Hold a certain place against way and turns: one that they contradict is doubted."""
-        route = self.route
-        self.reckoning.advance(self._turned, self.filter.metres_a_view * min(change, FAR_VIEW), self._metres)
-        if change >= FAR_VIEW and self._metres is None:
-            # Two views that have nothing in common do not tell how far it was.
-            self.reckoning.lose_sight(_FASTER * route.speed * seconds)
-        if self._p_place < _SURE:
-            return False
-        spot = route.positions[self._peak]
-        near = route.headings[route.tree.query_ball_point(spot, self.radius)]
-        if self.reckoning.doubts(spot, near):
-            self._p_place = _DOUBTED
-            return True
-        self.reckoning.settle(spot, float(route.headings[self._peak]))
-        return False
 
     def _weigh_level(self, ordered: Comparison, new: float) -> None:
         """Hold the match at the believed place against the drive's own matches, and against the best one elsewhere."""
@@ -200,7 +136,7 @@ class Placer:
         measures.append(measures[0] if ordered.cosine is None else ordered.cosine)
         tree, peak = self.route.tree, self.route.positions[self._peak]
         elsewhere = np.ones(len(self.route), dtype=bool)
-        elsewhere[tree.query_ball_point(peak, 1.5 * self.radius)] = False
+        elsewhere[tree.query_ball_point(peak, ELSEWHERE * self.radius)] = False
         if not elsewhere.any():
             return
         near = tree.query_ball_point(peak, self.radius)
@@ -208,28 +144,13 @@ class Placer:
         wrong = np.array([measure[elsewhere].max() for measure in measures])
         self.filter.weigh_map(new * self.levels.weigh(here, wrong))
         self._peak, self._p_place = self.filter.find_peak(self.radius)
-        if self._p_place > _LIKELY:
-            self.levels.learn(here, wrong, self._p_place > _SURE, new)
+        if self._p_place > LIKELY:
+            self.levels.learn(here, wrong, self._p_place > SURE, new)
 
-    def _describe(self, ordered: Comparison, share: float, new_view: bool) -> Placing:
-        near = np.array(self.route.tree.query_ball_point(self.route.positions[self._peak], self.radius))
-        where = self.filter.where
-        near = near[where[near] >= _POSSIBLE * where[near].max()]
-        reading = self._between.read(near, ordered, self.scale.weights)
-        some = np.flatnonzero(where > 1e-3)
-        return Placing(
-            p_place=self._p_place,
-            p_off_map=self.filter.p_off,
-            peak=int(self.route.rows[self._peak]),
-            rows=self.route.rows[some],
-            masses=where[some],
-            position=reading.position,
-            covariance=reading.covariance,
-            share=share,
-            new_view=new_view,
-            view_metres=float(np.median(self.route.lengths[near])),
-            near=self.route.rows[near],
-        )
+    def _find(self) -> Found:
+        """What is believed by now."""
+        filter_ = self.filter
+        return Found(filter_.where, filter_.p_off, filter_.metres_a_view, self._peak, self._p_place)
 
     def learn(self, percept: Percept, compared: Comparison, truth: Float[np.ndarray, "2"]) -> bool:
         """Score a labelled frame before it is learned: it says how sharp evidence is. Whether it is a new view."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from tmapr.simulation.percepts import Condition, DescriptorField
 from tmapr.tracking.route import lay_route
+from tmapr.tracking.speeds import FAR_VIEW, Step
 from tmapr.types import NANOSECONDS
 
 FIELD = DescriptorField.from_seed(8, dimension=48)
@@ -57,3 +58,28 @@ def stopping(count, at, frames):
     """A straight drive that stands for so many frames."""
     way = shake(line(count), 4)
     return np.concatenate([way[:at], np.repeat(way[at][None], frames, axis=0), way[at:]])
+
+
+ROUTES = {
+    "a loop": lay(shake(ring(60), 1)),
+    "an open way": lay(shake(line(50), 2)),
+    "there and back": lay(shake(line(40), 3), shake(line(40, beside=1.5)[::-1], 5)),
+    "a crossing": lay(shake(eight(70), 6)),
+    "a stop": lay(stopping(40, at=20, frames=12)),
+    "one reference": lay(line(1)),
+    "two references": lay(line(2)),
+}
+
+
+def random_step(rng):
+    """A step of any kind: ordinary, far, long, or with odometry in either direction."""
+    seconds = float(rng.choice([rng.uniform(0.05, 3.0), rng.uniform(3.0, 40.0)], p=[0.9, 0.1]))
+    change = float(rng.choice([rng.uniform(1.0, FAR_VIEW), rng.uniform(FAR_VIEW, 5.0)], p=[0.7, 0.3]))
+    metres = rng.choice([np.nan, rng.uniform(0.0, 12.0), rng.uniform(-12.0, 0.0), 0.0], p=[0.6, 0.25, 0.12, 0.03])
+    return Step(seconds, change, None if np.isnan(metres) else float(metres))
+
+
+def random_evidence(rng, count):
+    evidence = rng.normal(0.0, 1.0, count)
+    evidence[rng.integers(count)] += rng.uniform(0.0, 6.0)
+    return evidence
