@@ -263,7 +263,9 @@ def measured(dims: list[int], effort: Effort) -> Iterator[Metric]:
     places = len(street.localizer().classifier.grid)
     title = f"One frame: 1000 references, {places} places, descriptor 768, lift {LIFT}, all extensions"
     yield from show(title, step_cost(street, effort.steps))
-    yield from show("The same, of the place classifier alone", shared_cost(street, effort.steps))
+    longer = Street.simulated(1080, 768, LIFT)
+    title = f"The place classifier's share of it, {len(longer.localizer().classifier.grid)} places"
+    yield from show(title, shared_cost(longer, effort.steps))
 
 
 def main() -> None:

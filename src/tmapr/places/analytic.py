@@ -61,7 +61,10 @@ class Observation:
 
 
 class Ridge:
-    """K and W. Only `learn`, `unlearn` and `grow` change them. `observe` is not for two threads at once, either."""
+    """K and W. Only `learn`, `unlearn` and `grow` change them.
+
+    `observe` and `arrays` may settle what is pending, so they are not for two threads at once, either.
+    """
 
     def __init__(self, dim: int, ridge: float, classes: int = 0) -> None:
         if not ridge > 0:
@@ -80,15 +83,10 @@ class Ridge:
     @property
     def covariance(self) -> Float[np.ndarray, "dim dim"]:
         """K as a full matrix."""
-        return to_dense(self._settled(), self.dim)
-
-    def _settled(self) -> Float[np.ndarray, " size"]:
-        """The tiles as the next pass leaves them."""
-        if not self._pending.any():
-            return self._tiles
-        tiles, nothing = self._tiles.copy(), np.zeros_like(self._pending)
-        settle_and_multiply(tiles, self._pending.copy(), self._sign, nothing, np.empty_like(nothing))
-        return tiles
+        # Of a copy: whoever only looks may do so from several threads.
+        tiles = self._tiles.copy()
+        _settle(tiles, self._pending.copy(), self._sign)
+        return to_dense(tiles, self.dim)
 
     @property
     def weights(self) -> Float[np.ndarray, "dim classes"]:
@@ -174,9 +172,10 @@ class Ridge:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that `from_arrays` needs to continue bit for bit; the same, whatever was observed last."""
+        _settle(self._tiles, self._pending, self._sign)
         return {
-            "tiles": self._settled(),
-            "pending": np.zeros_like(self._pending),
+            "tiles": self._tiles,
+            "pending": self._pending,
             "sign": np.array(_LEARN),
             "weights": self._W[:, : self.classes],
             "ridge": np.array(self.ridge),
@@ -195,6 +194,12 @@ class Ridge:
         state._sign = float(arrays["sign"])
         state._W[:, :classes] = arrays["weights"]
         return state
+
+
+def _settle(tiles: Float[np.ndarray, " size"], pending: Float[np.ndarray, "3 padded"], sign: float) -> None:
+    """What the next pass would do, by that same pass, for the bits' sake."""
+    if pending.any():
+        settle_and_multiply(tiles, pending, sign, np.zeros_like(pending), np.empty_like(pending))
 
 
 def _have_same_bits(one: Float[np.ndarray, "rows dim"], other: Float[np.ndarray, "rows dim"]) -> bool:
