@@ -13,6 +13,7 @@ os.environ.update({f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MK
 
 import argparse
 import platform
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count, islice
@@ -38,6 +39,8 @@ from tmapr.types import NANOSECONDS, Percept
 LIFT = 2048
 SMALL = 512
 HOMES = 5
+_MOST_SHARED = 2.6
+"""Floors that observing and learning one frame may cost the classifier, with U, G and H."""
 
 Label = tuple[Percept, Float[np.ndarray, "2"]]
 Contenders = dict[str, Callable[[Sample], object]]
@@ -143,18 +146,57 @@ def beside_a_thread(dim: int, windows: int) -> Iterator[Metric]:
 
 
 def step_cost(street: "Street", frames: int) -> Iterator[Metric]:
-    """The cost of a frame's two verbs on a map of ordinary size, in processor time."""
-    localizer, floor = street.localizer(), Floor(LIFT)
+    """The cost of a frame's two verbs on a map of ordinary size, in processor time.
+
+    A percept that is learned is recognised first, in its own drive's light. An estimate was, when it was observed.
+    """
+    localizer, other, floor = street.localizer(), street.localizer(), Floor(LIFT)
     verbs: dict[str, Callable[[Label], object]] = {
         "observe": lambda label: localizer.observe(label[0]),
         "learn": lambda label: localizer.learn(*label),
+        "observe + learn of the same frame": lambda label: other.learn(other.observe(label[0]), label[1]),
         "floor": floor,
     }
     taken = in_turn(verbs, islice(street.drives(), frames + 20), warm_up=20)
-    for verb in ("observe", "learn"):
+    for verb in list(verbs)[:-1]:
         for percentile in (50, 95):
             yield Metric(f"{verb} p{percentile}", milliseconds(taken, verb, percentile), "ms")
         yield Metric(f"{verb} / floor of an update", ratio(taken, verb, "floor"), "×")
+
+
+def shared_cost(street: "Street", frames: int) -> Iterator[Metric]:
+    """What the place classifier costs where a frame is observed, learned, or both: then K and W are read once.
+
+    Each contender has a classifier of its own. The first of them never learns, as most robots do; the others learn
+    every frame, and "apart" learns another one than it observed, as it is where labels come late.
+    """
+    observing, learning, both, apart = (street.environment.classifier() for _ in range(4))
+    earlier = deque([next(street.drives())])
+
+    def observe_and_learn(label: Label) -> None:
+        both.predict(label[0].descriptor)
+        both.learn(label[0].descriptor, label[1])
+
+    def learn_late(label: Label) -> None:
+        earlier.append(label)
+        percept, position = earlier.popleft()
+        apart.predict(label[0].descriptor)
+        apart.learn(percept.descriptor, position)
+
+    contenders: dict[str, Callable[[Label], object]] = {
+        "observe": lambda label: observing.predict(label[0].descriptor),
+        "learn": lambda label: learning.learn(label[0].descriptor, label[1]),
+        "observe + learn of the same frame": observe_and_learn,
+        "observe + learn of the frame before": learn_late,
+        "floor": Floor(LIFT),
+    }
+    taken = in_turn(contenders, islice(street.drives(), frames + 20), warm_up=20)
+    for name in list(contenders)[:-1]:
+        bound = _MOST_SHARED if name.endswith("same frame") else None
+        yield Metric(f"places: {name} / floor of an update", ratio(taken, name, "floor"), "×", bound=bound)
+    ends = [classifier.arrays() for classifier in (learning, both)]
+    differing = sum(one.tobytes() != other.tobytes() for one, other in zip(*(e.values() for e in ends), strict=True))
+    yield Metric("places: arrays that differ between observed and not", differing, "", bound=0)
 
 
 def _stepping(localizer: Localizer) -> Callable[[Label], object]:
@@ -221,6 +263,9 @@ def measured(dims: list[int], effort: Effort) -> Iterator[Metric]:
     places = len(street.localizer().classifier.grid)
     title = f"One frame: 1000 references, {places} places, descriptor 768, lift {LIFT}, all extensions"
     yield from show(title, step_cost(street, effort.steps))
+    longer = Street.simulated(1080, 768, LIFT)
+    title = f"The place classifier's share of it, {len(longer.localizer().classifier.grid)} places"
+    yield from show(title, shared_cost(longer, effort.steps))
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from scipy.signal import lfilter
 from ridges import CLASSES, DIM, batch_covariance, batch_weights, learned, relative, stream
 from tmapr.exceptions import StateError
 from tmapr.places.analytic import Ridge, merge
-from tmapr.places.recursion import update
-from tmapr.places.triangle import RANK, identity_tiles, round_up
+from tmapr.places.recursion import absorb, read
+from tmapr.places.triangle import RANK, identity_tiles, round_up, settle_and_multiply
 
 
 def walk(rng, count, dim):
@@ -80,9 +80,14 @@ def no_forced_switches():
 
 def test_another_thread_runs_while_an_update_does(rng, no_forced_switches):
     dim = 2048
-    state = identity_tiles(dim, 1.0), np.zeros((RANK, round_up(dim))), 1.0
-    lesson = rng.normal(size=(RANK, dim)), np.ones((RANK, 1)), np.zeros((dim, 1)), 1.0, 1.0
-    update(*state, *lesson)  # compiled before it is watched
+    pending, W = np.zeros((RANK, round_up(dim))), np.zeros((dim, 1))
+    tiles, X, G = identity_tiles(dim, 1.0), rng.normal(size=(RANK, dim)), np.empty((RANK, dim))
+
+    def update():
+        settle_and_multiply(tiles, pending, 1.0, X, G)
+        absorb(pending, G, *read(X, G, W, 1), np.ones(RANK), W, 1.0, 1.0)
+
+    update()  # compiled before it is watched
     counted = 0
     start = Lock()
     start.acquire()
@@ -99,7 +104,7 @@ def test_another_thread_runs_while_an_update_does(rng, no_forced_switches):
     # Nothing in this loop but the update can let the other thread in. It takes milliseconds; a waking thread needs
     # less, but on a busy machine not always, so there are many chances.
     for _ in range(200):
-        update(*state, *lesson)
+        update()
         if counted:
             break
     seen = counted

@@ -216,3 +216,17 @@ def test_the_posterior_of_places_is_their_share_of_the_densities(rng):
     found = mixtures.find_posterior(likelihoods)
     np.testing.assert_allclose(found, np.exp(DIM * likelihoods - logsumexp(DIM * likelihoods)), rtol=1e-12)
     assert found.sum() == pytest.approx(1.0)
+
+
+def test_what_is_learned_after_an_answer_is_in_the_next_one(rng):
+    rows = rng.normal(size=(40, DIM))
+    asked, silent = Mixtures(Mixture(components=2), DIM), Mixtures(Mixture(components=2), DIM)
+    for place, row in enumerate(rows):
+        asked.log_likelihoods(rows[0])
+        for mixtures in (asked, silent):
+            mixtures.learn(row, place % 7)
+        if place == 20:
+            asked.log_likelihoods(rows[0])
+            for mixtures in (asked, silent):
+                mixtures.grow(9)
+    np.testing.assert_array_equal(asked.log_likelihoods(rows[1]), silent.log_likelihoods(rows[1]))

@@ -6,7 +6,6 @@ from tmapr.places.triangle import (
     TILE,
     from_dense,
     identity_tiles,
-    quadratic_form,
     round_up,
     settle_and_multiply,
     to_dense,
@@ -57,8 +56,8 @@ def test_a_dimension_is_rounded_up_to_whole_tiles(dim, tiles):
 def test_a_pass_applies_the_pending_downdate(dim, sign, rng):
     matrix, pending = symmetric(rng, dim), rows(rng, dim)
     tiles = from_dense(matrix, 1.0)
-    settle_and_multiply(tiles, pending, sign, rows(rng, dim), np.empty((RANK, round_up(dim))))
     expected = matrix - sign * (pending.T @ pending)[:dim, :dim]
+    settle_and_multiply(tiles, pending, sign, rows(rng, dim), np.empty((RANK, round_up(dim))))
     # Entries of order 10 and four roundings each.
     np.testing.assert_allclose(to_dense(tiles, dim), expected, rtol=0, atol=1e-13)
 
@@ -68,8 +67,8 @@ def test_a_pass_applies_the_pending_downdate(dim, sign, rng):
 def test_a_pass_multiplies_by_the_settled_matrix(dim, sign, rng):
     matrix, pending, factor = symmetric(rng, dim), rows(rng, dim), rows(rng, dim)
     product = np.full((RANK, round_up(dim)), np.nan)
-    settle_and_multiply(from_dense(matrix, 1.0), pending, sign, factor, product)
     settled = matrix - sign * (pending.T @ pending)[:dim, :dim]
+    settle_and_multiply(from_dense(matrix, 1.0), pending, sign, factor, product)
     # Sums of a few hundred terms of order 10, summed in another order.
     np.testing.assert_allclose(product[:, :dim], factor[:, :dim] @ settled, rtol=0, atol=1e-11)
 
@@ -82,22 +81,34 @@ def test_the_padding_never_leaks_into_a_product(dim, rng):
     np.testing.assert_array_equal(product[:, dim:], 0.0)
 
 
+@every_dim
+def test_nothing_is_pending_after_a_pass(dim, rng):
+    pending = rows(rng, dim)
+    settle_and_multiply(from_dense(symmetric(rng, dim), 1.0), pending, 1.0, rows(rng, dim), np.empty_like(pending))
+    np.testing.assert_array_equal(pending, 0.0)
+
+
 @both_signs
 @every_dim
-def test_a_quadratic_form_sees_the_pending_downdate(dim, sign, rng):
-    matrix, pending, row = symmetric(rng, dim), rows(rng, dim), rows(rng, dim, 1)[0]
-    settled = matrix - sign * (pending.T @ pending)[:dim, :dim]
-    found = quadratic_form(from_dense(matrix, 1.0), pending, sign, row)
-    # Up to 10⁵ terms of order 10, summed in another order.
-    np.testing.assert_allclose(found, row[:dim] @ settled @ row[:dim], rtol=1e-12, atol=1e-10)
+def test_a_product_has_the_same_bits_whether_this_pass_settled_or_one_before(dim, sign, rng):
+    tiles, pending, factor = from_dense(symmetric(rng, dim), 1.0), rows(rng, dim), rows(rng, dim)
+    at_once, afterwards = np.empty_like(factor), np.empty_like(factor)
+    settle_and_multiply(tiles, pending, sign, factor, at_once)
+    settled = tiles.copy()
+    settle_and_multiply(tiles, pending, sign, factor, afterwards)
+    assert at_once.tobytes() == afterwards.tobytes()
+    assert tiles.tobytes() == settled.tobytes()
 
 
-def test_a_quadratic_form_reads_only(rng):
-    tiles, pending, row = from_dense(symmetric(rng, WIDEST), 1.0), rows(rng, WIDEST), rows(rng, WIDEST, 1)[0]
-    before = [array.copy() for array in (tiles, pending, row)]
-    quadratic_form(tiles, pending, 1.0, row)
-    for array, copy in zip((tiles, pending, row), before, strict=True):
-        np.testing.assert_array_equal(array, copy)
+@every_dim
+def test_what_else_is_multiplied_by_leaves_the_tiles_and_a_row_as_they_would_be(dim, rng):
+    matrix, pending, factor, others = symmetric(rng, dim), rows(rng, dim), rows(rng, dim), rows(rng, dim)
+    others[0] = factor[0]
+    tiles, products = [from_dense(matrix, 1.0) for _ in range(2)], np.empty((2, *factor.shape))
+    for each, given, product in zip(tiles, (factor, others), products, strict=True):
+        settle_and_multiply(each, pending.copy(), 1.0, given, product)
+    assert tiles[0].tobytes() == tiles[1].tobytes()
+    assert products[0, 0].tobytes() == products[1, 0].tobytes()
 
 
 def test_diagonal_tiles_stay_symmetric_to_the_last_bit(rng):

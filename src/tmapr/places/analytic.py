@@ -6,9 +6,20 @@ After any sequence of updates with rows X, targets Y and weights w the state equ
 
 which is what the tests check. One update of three rows costs one pass over the triangle of K and two over W,
 however long the stream is, and runs without the GIL.
+
+Observing rows reads of K and W what learning them needs: XK, whose first row gives the leverage, and XW, the scores.
+The last observation is kept until K or W changes; if just its rows are learned next, neither is read again.
+
+Observed or not, everything has the same bits, because learning observes by itself what nobody has: by the same
+functions, of the same numbers, in the same order. All that an observation changes is when a downdate that waits reaches
+the tiles (triangle.py): with the next pass, and that may be an observation's. It is the same arithmetic then, so all
+that can be asked afterwards is the same; and what is saved or merged is the settled matrix, whoever called last. To
+leave the tiles alone, by K x = tiles · x − sign · pendingᵀ (pending · x), would need a second pass for what waits, at
+twice the cost.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
@@ -17,8 +28,8 @@ from jaxtyping import Float, Int
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
 from tmapr.exceptions import StateError
-from tmapr.places.recursion import update
-from tmapr.places.triangle import RANK, from_dense, identity_tiles, quadratic_form, round_up, to_dense
+from tmapr.places.recursion import absorb, read
+from tmapr.places.triangle import RANK, from_dense, identity_tiles, round_up, settle_and_multiply, to_dense
 
 _LEARN, _UNLEARN = 1.0, -1.0
 _FIRST_CAPACITY = 64
@@ -33,8 +44,27 @@ LAYOUT = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What K and W say about up to three rows, and all that learning these needs of them."""
+
+    rows: Float[np.ndarray, "3 padded"]
+    """X; zeros where there are fewer rows or numbers."""
+    gains: Float[np.ndarray, "3 padded"]
+    """X K."""
+    products: Float[np.ndarray, "3 3"]
+    """X K Xᵀ."""
+    responses: Float[np.ndarray, "3 classes"]
+    """X W: the score of every class."""
+    leverage: float
+    """λ zᵀKz / zᵀz of the first row z: 1 for a direction never learned, towards 0 for one learned often."""
+
+
 class Ridge:
-    """K and W. Only `learn`, `unlearn` and `grow` change them."""
+    """K and W. Only `learn`, `unlearn` and `grow` change them.
+
+    `observe` and `arrays` may settle what is pending, so they are not for two threads at once, either.
+    """
 
     def __init__(self, dim: int, ridge: float, classes: int = 0) -> None:
         if not ridge > 0:
@@ -47,12 +77,16 @@ class Ridge:
         self._pending = np.zeros((RANK, round_up(dim)))
         self._sign = _LEARN
         self._W = np.zeros((dim, max(_FIRST_CAPACITY, classes)))
+        self._observed: Observation | None = None
+        """The last one, of K and W as they are."""
 
     @property
     def covariance(self) -> Float[np.ndarray, "dim dim"]:
         """K as a full matrix."""
-        pending = self._pending[:, : self.dim]
-        return to_dense(self._tiles, self.dim) - self._sign * pending.T @ pending
+        # Of a copy: whoever only looks may do so from several threads.
+        tiles = self._tiles.copy()
+        _settle(tiles, self._pending.copy(), self._sign)
+        return to_dense(tiles, self.dim)
 
     @property
     def weights(self) -> Float[np.ndarray, "dim classes"]:
@@ -61,19 +95,27 @@ class Ridge:
         view.flags.writeable = False
         return view
 
+    def observe(self, rows: Float[np.ndarray, "k dim"]) -> Observation:
+        """What is known about one to three rows; kept, so that they can be learned with half of the work."""
+        X = np.zeros(self._pending.shape)
+        X[: len(rows), : self.dim] = rows
+        if self._observed is None or not _have_same_bits(self._observed.rows, X):
+            G = np.empty_like(X)
+            settle_and_multiply(self._tiles, self._pending, self._sign, X, G)
+            products, responses = read(X, G, self._W, self.classes)
+            energy = float(X[0] @ X[0])
+            leverage = min(self.ridge * float(products[0, 0]) / energy, 1.0) if energy else 1.0
+            self._observed = Observation(X, G, products, responses, leverage)
+        return self._observed
+
     def scores(self, rows: Float[np.ndarray, "k dim"]) -> Float[np.ndarray, "k classes"]:
         """X W: the response of every class."""
-        return rows @ self._W[:, : self.classes]
+        blocks = [rows[start : start + RANK] for start in range(0, len(rows), RANK)]
+        return np.concatenate([np.zeros((0, self.classes)), *(self.observe(b).responses[: len(b)] for b in blocks)])
 
     def leverage(self, row: Float[np.ndarray, " dim"]) -> float:
-        """λ zᵀKz / zᵀz: 1 for a direction never learned, towards 0 for one learned often."""
-        energy = float(row @ row)
-        if energy == 0:
-            return 1.0
-        wide = np.zeros(self._pending.shape[1])
-        wide[: self.dim] = row
-        share = float(self.ridge * quadratic_form(self._tiles, self._pending, self._sign, wide) / energy)
-        return min(share, 1.0)
+        """How far a row lies from all that was learned (see `Observation`)."""
+        return self.observe(row[None]).leverage
 
     def grow(self, classes: int) -> None:
         """Make room for more classes; capacity doubles, so growth costs nothing in the long run."""
@@ -81,7 +123,9 @@ class Ridge:
             wider = np.zeros((self.dim, max(classes, 2 * self._W.shape[1])))
             wider[:, : self.classes] = self._W[:, : self.classes]
             self._W = wider
-        self.classes = max(self.classes, classes)
+        if classes > self.classes:
+            self.classes = classes
+            self._observed = None
 
     def learn(
         self,
@@ -113,25 +157,26 @@ class Ridge:
         sign: float,
         information: float,
     ) -> None:
-        roots = np.sqrt(weights)[:, None]
         for start in range(0, len(rows), RANK):
             block = slice(start, min(start + RANK, len(rows)))
             count = block.stop - block.start
-            X = np.zeros(self._pending.shape)
-            X[:count, : self.dim] = roots[block] * rows[block]
-            Y = np.zeros((RANK, self.classes))
-            Y[:count] = roots[block] * targets[block]
-            sound = update(self._tiles, self._pending, self._sign, X, Y, self._W, sign, information)
-            self._sign = sign
-            if not sound:
+            seen = self.observe(rows[block])
+            self._observed = None
+            roots, Y = np.zeros(RANK), np.zeros((RANK, self.classes))
+            roots[:count] = np.sqrt(weights[block])
+            Y[:count] = targets[block]
+            known = seen.gains, seen.products, Y - seen.responses
+            if not absorb(self._pending, *known, roots, self._W, sign, information):
                 raise StateError(_explain_refusal(sign, self.ridge))
+            self._sign = sign
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that `from_arrays` needs to continue bit for bit."""
+        """Everything that `from_arrays` needs to continue bit for bit; the same, whatever was observed last."""
+        _settle(self._tiles, self._pending, self._sign)
         return {
             "tiles": self._tiles,
             "pending": self._pending,
-            "sign": np.array(self._sign),
+            "sign": np.array(_LEARN),
             "weights": self._W[:, : self.classes],
             "ridge": np.array(self.ridge),
         }
@@ -149,6 +194,17 @@ class Ridge:
         state._sign = float(arrays["sign"])
         state._W[:, :classes] = arrays["weights"]
         return state
+
+
+def _settle(tiles: Float[np.ndarray, " size"], pending: Float[np.ndarray, "3 padded"], sign: float) -> None:
+    """What the next pass would do, by that same pass, for the bits' sake."""
+    if pending.any():
+        settle_and_multiply(tiles, pending, sign, np.zeros_like(pending), np.empty_like(pending))
+
+
+def _have_same_bits(one: Float[np.ndarray, "rows dim"], other: Float[np.ndarray, "rows dim"]) -> bool:
+    """Unlike equality, it tells the two zeros apart and finds that what is no number is itself."""
+    return np.array_equal(one.view(np.int64), other.view(np.int64))
 
 
 def merge(states: Sequence[Ridge], columns: Sequence[Int[np.ndarray, " _"]], base: Ridge, classes: int) -> Ridge:

@@ -1,7 +1,8 @@
 """A_t: the analytic place classifier with any of its extensions U, G and H.
 
 `predict` never changes it; `learn` (and `unlearn`, its exact reverse for K and W) is the only thing that does, with
-`adopt` and `relearn` for what was learned before. All may be called from different threads.
+`adopt` and `relearn` for what was learned before. All may be called from different threads. To learn the descriptor
+that was predicted last costs less and gives the same (features.py, analytic.py).
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from tmapr.exceptions import InputError, StateError
 from tmapr.inputs import read_position
 from tmapr.places import analytic, lessons, mixture, unscented
 from tmapr.places.analytic import Ridge
+from tmapr.places.features import Features
 from tmapr.places.grid import LAYOUT as CELLS
 from tmapr.places.grid import Grid
 from tmapr.places.lessons import Kept, Ledger, Lesson, check_lesson, check_next
@@ -46,6 +48,7 @@ class Classifier:
         self._reducer = reducer
         self._ridge = Ridge(projector.dimension, settings.ridge, len(grid))
         self._unscented = settings.unscented if "unscented" in settings.use else None
+        self._features = Features(projector, self._unscented)
         self._variation = Variation(projector.width)
         self._mixtures = Mixtures(settings.mixture, reducer.dimension) if "mixture" in settings.use else None
         self._attenuation = settings.attenuation if "attenuation" in settings.use else None
@@ -80,14 +83,14 @@ class Classifier:
     def predict(self, descriptor: Float[np.ndarray, " dim"]) -> PlaceScores:
         """Score every place; changes nothing."""
         with self._lock:
-            rows = self._rows(descriptor, self._variation.step)
-            logits = self._ridge.scores(rows)
-            scores = self._unscented.mean_weights @ logits if self._unscented else logits[0]
-            leverage = self._ridge.leverage(rows[0])
+            seen = self._ridge.observe(self._features.keep(descriptor, self._variation.step))
+            logits = seen.responses
+            # A copy, also where it is one row: a program may change what it is given.
+            scores = self._unscented.mean_weights @ logits if self._unscented else logits[0].copy()
             if not self._mixtures:
-                return PlaceScores(scores, leverage)
+                return PlaceScores(scores, seen.leverage)
             likelihoods = self._mixtures.log_likelihoods(self._reduce(descriptor))
-            return PlaceScores(scores, leverage, likelihoods, self._mixtures.find_posterior(likelihoods))
+            return PlaceScores(scores, seen.leverage, likelihoods, self._mixtures.find_posterior(likelihoods))
 
     def learn(self, descriptor: Float[np.ndarray, " dim"], position: Float[np.ndarray, "2"]) -> Lesson:
         """Absorb a descriptor seen at a position; a position in a new cell adds a place."""
@@ -96,11 +99,11 @@ class Classifier:
             raise InputError(f"a lesson must be finite; the descriptor of the one at {position.tolist()} is not")
         with self._lock:
             step = self._variation.step if self._unscented else None
-            rows = self._rows(descriptor, step)
+            rows = self._features.take(descriptor, step)
             place = self.grid.enter(position)
             self._ridge.grow(len(self.grid))
             share = self._unscented.update_weights if self._unscented else np.full(1, self._settings.weight)
-            weights = share * self._attenuation_weight(rows[:1], place)
+            weights = share * self._attenuation_weight(rows, place)
             self._absorb(descriptor, rows, weights, place)
             # A copy: a program may fill its array with the next frame.
             kept = np.array(descriptor, dtype=float)
@@ -123,7 +126,7 @@ class Classifier:
 
     def rebuild(self, kept: Kept) -> Lesson:
         """The lesson that something was kept of, with its rows as they were; learned by this map's classifiers only."""
-        return kept.rebuild(self._rows(kept.descriptor, kept.step))
+        return kept.rebuild(self._features.make(kept.descriptor, kept.step))
 
     def _absorb(
         self,
@@ -176,13 +179,6 @@ class Classifier:
         """The places and those around them."""
         return self.grid.around(places)
 
-    def _rows(
-        self, descriptor: Float[np.ndarray, " dim"], step: Float[np.ndarray, " dim"] | None
-    ) -> Float[np.ndarray, "k out"]:
-        if self._unscented and step is not None:
-            return self._projector(self._unscented.points(descriptor, step))
-        return self._projector(descriptor[None])
-
     def _reduce(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " small"]:
         return self._reducer(descriptor[None])[0]
 
@@ -191,10 +187,10 @@ class Classifier:
         targets[:, place] = 1.0
         return targets
 
-    def _attenuation_weight(self, row: Float[np.ndarray, "1 out"], place: int) -> float:
+    def _attenuation_weight(self, rows: Float[np.ndarray, "k out"], place: int) -> float:
         if not self._attenuation:
             return 1.0
-        return self._attenuation.weight((self._targets(1, place) - self._ridge.scores(row))[0])
+        return self._attenuation.weight(self._targets(1, place)[0] - self._ridge.observe(rows).responses[0])
 
     def _refuse_minimax(self, action: str) -> None:
         if self._attenuation and self._attenuation.mode == "minimax":

@@ -7,6 +7,7 @@ its own worth the name: each variance is drawn towards one shared by all places,
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -40,6 +41,16 @@ class Mixture(Settings):
     novelty: float = Field(3.0, gt=0, description="squared deviation per dimension beyond which a component is born")
 
 
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What the densities of some places need beside a row."""
+
+    means: Float[np.ndarray, "places m dim"]
+    variances: Float[np.ndarray, "places m dim"]
+    log_determinants: Float[np.ndarray, "places m"]
+    log_shares: Float[np.ndarray, "places m"]
+
+
 class Mixtures:
     """The running statistics of every place's Gaussians."""
 
@@ -53,13 +64,16 @@ class Mixtures:
         # The reduced space has a mean squared length of 1, so 1/dim is the reference's mean variance.
         self._shared = np.full(dim, 1.0 / dim)
         self._shared_count = settings.prior_count
+        self._terms: _Terms | None = None
+        """Of all places, until something is learned: to compute them takes longer than all else."""
 
     def log_likelihoods(self, row: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " places"]:
         """Log-likelihood per dimension of a reduced descriptor under each place."""
         learned = self._counts.sum(axis=1) > 0
         if not learned.any():
             return np.zeros(len(learned))
-        logs = self._log_joint(row, slice(None))[learned]
+        self._terms = self._terms or self._find_terms(slice(None))
+        logs = self._log_joint(row, self._terms)[learned]
         top = logs.max(axis=1)
         totals = (top + np.log(np.exp(logs - top[:, None]).sum(axis=1))) / self._dim
         # A place nothing was learned of is no likelier than the least likely one.
@@ -74,6 +88,7 @@ class Mixtures:
 
     def learn(self, row: Float[np.ndarray, " dim"], place: int) -> None:
         """Absorb one reduced descriptor of a place."""
+        self._terms = None
         self.grow(place + 1)
         active = self._counts[place] > 0
         born = int(np.argmin(active)) if not active.all() else None
@@ -81,7 +96,7 @@ class Mixtures:
             self._counts[place, born] = 1.0
             self._means[place, born] = row
             return
-        logs = self._log_joint(row, slice(place, place + 1))[0]
+        logs = self._log_joint(row, self._find_terms(slice(place, place + 1)))[0]
         share = np.exp(logs - logs.max())
         share /= share.sum()
         self._absorb(row, place, share)
@@ -111,20 +126,23 @@ class Mixtures:
         drawn = (evidence * self._variances[places] + prior * self._shared) / (evidence + prior)
         return np.maximum(drawn, self._settings.floor / self._dim)
 
-    def _log_joint(self, row: Float[np.ndarray, " dim"], places: slice) -> Float[np.ndarray, "places m"]:
-        """Log of weight times density, for every component; one never born has none."""
-        variances = self._effective(places)
-        distances = ((row - self._means[places]) ** 2 / variances).sum(axis=2)
-        density = -0.5 * (distances + np.log(variances).sum(axis=2) + self._dim * _LOG_TAU)
-        counts = self._counts[places]
+    def _find_terms(self, places: slice) -> _Terms:
+        variances, counts = self._effective(places), self._counts[places]
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         with np.errstate(divide="ignore"):
-            return density + np.log(shares)
+            return _Terms(self._means[places], variances, np.log(variances).sum(axis=2), np.log(shares))
+
+    def _log_joint(self, row: Float[np.ndarray, " dim"], terms: _Terms) -> Float[np.ndarray, "places m"]:
+        """Log of weight times density, for every component; one never born has none."""
+        distances = ((row - terms.means) ** 2 / terms.variances).sum(axis=2)
+        density = -0.5 * (distances + terms.log_determinants + self._dim * _LOG_TAU)
+        return density + terms.log_shares
 
     def grow(self, places: int) -> None:
         """Make room for more places."""
         missing = places - len(self._counts)
         if missing > 0:
+            self._terms = None
             self._counts, self._means, self._variances = (
                 np.concatenate([array, np.zeros((missing, *array.shape[1:]))])
                 for array in (self._counts, self._means, self._variances)
