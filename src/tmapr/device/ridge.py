@@ -16,7 +16,7 @@ from torch import Tensor
 from tmapr.artifacts.arrays import Arrays
 from tmapr.device.triangle import SLOTS, UPDATES, Triangle, Tuning, load_tiles, power_of_two
 from tmapr.exceptions import StateError
-from tmapr.places.analytic import _explain_refusal as explain_refusal
+from tmapr.places.analytic import explain_refusal
 from tmapr.places.triangle import RANK, TILE, to_dense
 
 _LEARN, _UNLEARN = 1.0, -1.0

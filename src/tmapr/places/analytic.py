@@ -167,7 +167,7 @@ class Ridge:
             Y[:count] = targets[block]
             known = seen.gains, seen.products, Y - seen.responses
             if not absorb(self._pending, *known, roots, self._W, sign, information):
-                raise StateError(_explain_refusal(sign, self.ridge))
+                raise StateError(explain_refusal(sign, self.ridge))
             self._sign = sign
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -251,7 +251,8 @@ def _factor(matrix: Float[np.ndarray, "dim dim"], what: str) -> tuple[np.ndarray
     return factor
 
 
-def _explain_refusal(sign: float, ridge: float) -> str:
+def explain_refusal(sign: float, ridge: float) -> str:
+    """Why a lesson cannot be learned or unlearned, in a line."""
     if sign == _UNLEARN:
         return "unlearning these rows leaves no positive state; were they learned here, and only unlearned once?"
     return (
