@@ -16,7 +16,8 @@ from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
 from tmapr.config import Settings
 
-_LOG_TAU = float(np.log(2 * np.pi))
+LOG_TAU = float(np.log(2 * np.pi))
+"""Per dimension, twice what normalises a density."""
 
 LAYOUT = {
     "counts": Array("f", "places components", 0),
@@ -115,7 +116,7 @@ class Mixtures:
         """Log of weight times density, for every component; one never born has none."""
         variances = self._effective(places)
         distances = ((row - self._means[places]) ** 2 / variances).sum(axis=2)
-        density = -0.5 * (distances + np.log(variances).sum(axis=2) + self._dim * _LOG_TAU)
+        density = -0.5 * (distances + np.log(variances).sum(axis=2) + self._dim * LOG_TAU)
         counts = self._counts[places]
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         with np.errstate(divide="ignore"):

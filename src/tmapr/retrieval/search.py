@@ -22,8 +22,10 @@ from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.verification import measure_surplus
 from tmapr.types import Candidate, Comparison, PlaceScores, Recognition
 
-_MAD_TO_DEVIATION = 1.4826
-_HALF = 0.5
+MAD_TO_DEVIATION = 1.4826
+"""Of a normal distribution."""
+HALF = 0.5
+"""Trust from which on places constrain the search."""
 _VERIFIED, _CONTROLS = 10, 3
 """References whose local features are matched: the best ones, and some elsewhere, which are wrong."""
 _SHARPNESS, _BEYOND_DOUBT = 2.0, 0.99
@@ -103,7 +105,7 @@ class Retrieval(Settings):
         center, deviation = _center_and_deviation(background)
         trust = self.trust(scores.leverage) if scores and self.mode == "places" else 0.0
         allowed = None
-        if scores and trust >= _HALF and self.best_places:
+        if scores and trust >= HALF and self.best_places:
             allowed = neighbourhood(scores.best(self.best_places))
         rows = np.arange(len(memory)) if allowed is None else memory.rows_of(allowed)
         everywhere = memory.similarities(descriptor, shared=shared) if compare else None
@@ -215,7 +217,7 @@ def _near(
 def _center_and_deviation(values: Float[np.ndarray, " n"]) -> tuple[float, float]:
     """Median and MAD, the latter scaled to a standard deviation; 1 where the values do not vary."""
     center = float(np.median(values))
-    deviation = _MAD_TO_DEVIATION * float(np.median(np.abs(values - center)))
+    deviation = MAD_TO_DEVIATION * float(np.median(np.abs(values - center)))
     return center, deviation if deviation > 0 else 1.0
 
 

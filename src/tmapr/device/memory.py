@@ -1,0 +1,60 @@
+"""M₀ on the device: what `retrieval.memory` compares views with, in half the bytes.
+
+Two products with every descriptor are needed, of the view without its drive's condition and of the view as it is, and
+both come from one read: that read is what a search costs. float16 halves it; products are summed in float32. A cosine
+is then good to 1e-5 and the reference's own rounding is what is lost; see the tests for what that changes.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tmapr.device.standardising import find_middle
+from tmapr.retrieval.memory import Memory
+
+_ROWS = 4096
+"""Half-precision rows that a CPU turns to float32 at a time."""
+
+
+class DeviceMemory:
+    """The references by row, and what is fixed about them. It never changes."""
+
+    def __init__(self, memory: Memory, device: torch.device, dtype: torch.dtype = torch.float16) -> None:
+        if not len(memory):
+            raise ValueError("a map without references has nothing to compare with")
+        self.device, self.size = device, len(memory)
+        self._descriptors = torch.as_tensor(np.array(memory.descriptors)).to(device=device, dtype=dtype)
+        self.positions = torch.as_tensor(np.array(memory.positions)).to(device)
+        self.places = torch.as_tensor(np.array(memory.places)).to(device)
+        self.probes = torch.as_tensor(np.array(memory.probes)).to(device)
+        self.probed = torch.zeros(self.size, dtype=torch.bool, device=device)
+        self.probed[self.probes] = True
+        self.middle = find_middle(len(self.probes), device)
+        self.mean = torch.as_tensor(np.array(memory.mean)).to(device)
+        self.mean_square = float(memory.mean @ memory.mean)
+        self.sharing = torch.as_tensor(np.array(memory.sharing)).to(device)
+
+    @property
+    def nbytes(self) -> int:
+        """What one comparison reads."""
+        return self._descriptors.nbytes
+
+    def multiply(self, queries: Float[Tensor, "k dim"]) -> Float[Tensor, "k refs"]:
+        """The product of each query, rounded to float32, with every descriptor."""
+        rows, wanted = self._descriptors, queries.to(torch.float32)
+        if rows.dtype is not torch.float16:
+            return (wanted.to(rows.dtype) @ rows.T).to(torch.float64)
+        if rows.is_cuda:
+            return _multiply_halves(rows, wanted)
+        parts = [wanted @ part.to(torch.float32).T for part in torch.split(rows, _ROWS)]
+        return torch.cat(parts, dim=1).to(torch.float64)
+
+
+def _multiply_halves(rows: Float[Tensor, "refs dim"], queries: Float[Tensor, "k dim"]) -> Float[Tensor, "k refs"]:
+    """Each query as a sum of two halves, so that only the references are rounded; columns in fours for the hardware."""
+    high = queries.to(torch.float16)
+    halves = torch.cat([high, (queries - high).to(torch.float16)])
+    products = torch.mm(rows, halves.T, out_dtype=torch.float32)
+    count = len(queries)
+    return products[:, :count].T.to(torch.float64) + products[:, count:].T
