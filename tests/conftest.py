@@ -15,6 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 COMPILED = {
     "tmapr.artifacts.jpeg_scan",
+    "tmapr.device.products",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

@@ -61,8 +61,7 @@ def on_device(settings, classifier):
 
 
 def predict(places, view):
-    row = torch.as_tensor(view)
-    return places.score(row, places.spread(row))
+    return places.score(torch.as_tensor(view))
 
 
 def teach_both(classifier, places, ridge, views, positions):

@@ -20,6 +20,7 @@ class DeviceShared(NamedTuple):
     """What the views of a drive share; `known` is 0 and the weight too where nothing is known of them."""
 
     mean: Float[Tensor, " dim"]
+    length: Float[Tensor, ""]
     weight: Float[Tensor, ""]
     known: Float[Tensor, ""]
 
@@ -35,7 +36,7 @@ class DeviceShared(NamedTuple):
 
     def measure(self, descriptor: Float[Tensor, " dim"]) -> Float[Tensor, ""]:
         """How like it a view looks: the cosine."""
-        return torch.dot(descriptor, self.mean) / torch.linalg.vector_norm(self.mean).clamp_min(SHORTEST)
+        return torch.dot(descriptor, self.mean) / self.length
 
 
 class DeviceCondition:
@@ -43,8 +44,9 @@ class DeviceCondition:
 
     def __init__(self, dimension: int, device: torch.device) -> None:
         self.mean = torch.zeros(dimension, dtype=torch.float64, device=device)
-        self.views = torch.zeros((), dtype=torch.float64, device=device)
-        self._known = torch.zeros((), dtype=torch.float64, device=device)
+        # What a frame needs of them is found when a view is noted, which nobody waits for.
+        self._views, self._weight, self._length, self._known = torch.zeros((4, 1), dtype=torch.float64, device=device)
+        self._measure()
         self._believed = False
         self._stamp: int | None = None
 
@@ -62,20 +64,25 @@ class DeviceCondition:
 
     def recall(self) -> DeviceShared:
         """What the views share, of the drive that was turned to."""
-        return DeviceShared(self.mean, MOST * self._known * self.views / (self.views + FEW), self._known)
+        return DeviceShared(self.mean, self._length[0], (self._known * self._weight)[0], self._known[0])
 
     def note(self, descriptor: Float[Tensor, " dim"], share: Float[Tensor, ""]) -> None:
         """Count a view, as far as it is a new one of the map; without a share only time goes on."""
         before = self._known * self.mean
-        self.views.copy_((self._known * self.views + share).clamp_max(REMEMBERED))
-        rate = torch.where(share > 0, share / self.views, 0.0)
+        self._views.copy_((self._known * self._views + share).clamp_max(REMEMBERED))
+        rate = torch.where(share > 0, share / self._views, 0.0)
         self.mean.copy_(before + rate * (descriptor - before))
+        self._measure()
+
+    def _measure(self) -> None:
+        self._weight.copy_(MOST * self._views / (self._views + FEW))
+        self._length.copy_(torch.linalg.vector_norm(self.mean).clamp_min(SHORTEST))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """As `Condition.arrays` gives it; reads the device."""
         if self._stamp is None:
             return {}
-        mean, views = self.mean.cpu().numpy().copy(), np.array(self.views.item())
+        mean, views = self.mean.cpu().numpy().copy(), np.array(self._views.item())
         return {"mean": mean, "views": views, "stamp": np.array(self._stamp, dtype=np.int64)}
 
     def restore(self, arrays: Arrays) -> None:
@@ -84,4 +91,5 @@ class DeviceCondition:
         self._known.zero_()
         self._believed = False
         self.mean.copy_(torch.as_tensor(np.array(arrays["mean"])) if arrays else torch.zeros_like(self.mean))
-        self.views.fill_(float(arrays["views"]) if arrays else 0.0)
+        self._views.fill_(float(arrays["views"]) if arrays else 0.0)
+        self._measure()

@@ -5,9 +5,11 @@ both come from one read: that read is what a search costs. float16 halves it; pr
 is then good to 1e-5 and the reference's own rounding is what is lost; see the tests for what that changes.
 """
 
+import os
+
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float32
 from torch import Tensor
 
 from tmapr.device.standardising import find_middle
@@ -40,21 +42,19 @@ class DeviceMemory:
         """What one comparison reads."""
         return self._descriptors.nbytes
 
-    def multiply(self, queries: Float[Tensor, "k dim"]) -> Float[Tensor, "k refs"]:
-        """The product of each query, rounded to float32, with every descriptor."""
-        rows, wanted = self._descriptors, queries.to(torch.float32)
+    def multiply(self, queries: Float32[Tensor, "k dim"]) -> Float[Tensor, "k refs"]:
+        """The product of each of one or two queries with every descriptor, in one read."""
+        rows = self._descriptors
         if rows.dtype is not torch.float16:
-            return (wanted.to(rows.dtype) @ rows.T).to(torch.float64)
-        if rows.is_cuda:
-            return _multiply_halves(rows, wanted)
-        parts = [wanted @ part.to(torch.float32).T for part in torch.split(rows, _ROWS)]
-        return torch.cat(parts, dim=1).to(torch.float64)
+            return queries.to(rows.dtype) @ rows.T
+        if runs_kernels(self.device):
+            from tmapr.device.products import multiply_rows
+
+            return multiply_rows(rows, queries)
+        parts = [queries @ part.to(torch.float32).T for part in torch.split(rows, _ROWS)]
+        return torch.cat(parts, dim=1)
 
 
-def _multiply_halves(rows: Float[Tensor, "refs dim"], queries: Float[Tensor, "k dim"]) -> Float[Tensor, "k refs"]:
-    """Each query as a sum of two halves, so that only the references are rounded; columns in fours for the hardware."""
-    high = queries.to(torch.float16)
-    halves = torch.cat([high, (queries - high).to(torch.float16)])
-    products = torch.mm(rows, halves.T, out_dtype=torch.float32)
-    count = len(queries)
-    return products[:, :count].T.to(torch.float64) + products[:, count:].T
+def runs_kernels(device: torch.device) -> bool:
+    """Whether Triton does the work: on a GPU, and on a CPU that interprets its kernels to test them."""
+    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"

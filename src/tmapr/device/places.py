@@ -36,6 +36,14 @@ class Scorer(Protocol):
         """X W and the leverage of the first row."""
 
 
+class Observed(NamedTuple):
+    """The rows that the ridge was asked for, and what it said: the response of each place, and the leverage."""
+
+    rows: Float[Tensor, "3 features"]
+    logits: Float[Tensor, "3 capacity"]
+    leverage: Float[Tensor, ""]
+
+
 class DeviceScores(NamedTuple):
     """How well each place explains a view; entries of unused places mean nothing."""
 
@@ -76,6 +84,7 @@ class DevicePlaces:
         if "mixture" in settings.use:
             self._mixtures = DeviceMixtures(settings.mixture, take(learned, "mixtures."), self.capacity, device)
         self._attenuation = settings.attenuation if "attenuation" in settings.use else None
+        self._sure = torch.ones((), dtype=torch.float64, device=device)
         self._lay_out()
         self.note_places(classifier.grid)
 
@@ -117,13 +126,25 @@ class DevicePlaces:
         """The rows that the ridge is asked for: three, whether U is in use or not."""
         return self._project(self._points.spread(view, self._variation.step))
 
-    def score(self, view: Float[Tensor, " dim"], rows: Float[Tensor, "3 features"]) -> DeviceScores:
-        """What `Classifier.predict` says of a view whose rows these are."""
-        logits, leverage = self._observe(rows)
-        likelihoods = None
-        if self._mixtures:
-            likelihoods = self._mixtures.log_likelihoods(self._reduce(view[None])[0])
-        return DeviceScores(self._points.mean_weights @ logits, leverage, likelihoods)
+    def score(self, view: Float[Tensor, " dim"]) -> DeviceScores:
+        """What `Classifier.predict` says of a view."""
+        return self.conclude(view, self.observe(self.spread(view)))
+
+    def observe(self, rows: Float[Tensor, "3 features"]) -> Observed:
+        """Ask the ridge; it has a column for each place there is room for, or for each there is."""
+        logits, leverage = self._ridge.observe(rows)
+        missing = self.capacity - logits.shape[1]
+        if missing > 0:
+            logits = torch.cat([logits, logits.new_zeros((POINTS, missing))], dim=1)
+        return Observed(rows, logits[:, : self.capacity], leverage)
+
+    def conclude(self, view: Float[Tensor, " dim"], observed: Observed) -> DeviceScores:
+        """The scores of a view for which the ridge was asked."""
+        scores = self._points.mean_weights @ observed.logits
+        if self._mixtures is None:
+            return DeviceScores(scores, observed.leverage, None)
+        likelihoods = self._mixtures.log_likelihoods(self._reduce(view[None])[0])
+        return DeviceScores(scores, observed.leverage, likelihoods)
 
     def find_posterior(self, scores: DeviceScores) -> Float[Tensor, " capacity"] | None:
         """The probability that G's mixtures give to each place; None without G."""
@@ -147,32 +168,29 @@ class DevicePlaces:
         if self._mixtures:
             self._mixtures.enter(max(place, self._classes - 1))
 
-    def learn(self, view: Float[Tensor, " dim"], place: Int[Tensor, "1"]) -> DeviceLesson:
-        """Teach U and G a view of a place that was entered; what is given back is for the ridge to absorb."""
-        rows = self.spread(view)
-        weights = self._points.update_weights * self._attenuate(rows, place)
+    def learn(
+        self, view: Float[Tensor, " dim"], place: Int[Tensor, "1"], observed: Observed | None = None
+    ) -> DeviceLesson:
+        """Teach U and G a view of a place that was entered; what is given back is for the ridge to absorb.
+
+        `observed` is what the ridge said of just this view, if nothing was learned since: then K is not read again.
+        Either way the rows of the lesson are those that it was asked for last.
+        """
+        seen = observed or self.observe(self.spread(view))
+        weights = self._points.update_weights * self._attenuate(seen.logits[0], place)
         self._variation.learn(view, place)
         if self._mixtures:
             self._mixtures.learn(self._reduce(view[None])[0], place)
         information = self._attenuation.information if self._attenuation else 1.0
-        return DeviceLesson(rows, weights, place, information)
+        return DeviceLesson(seen.rows, weights, place, information)
 
-    def _attenuate(self, rows: Float[Tensor, "3 features"], place: Int[Tensor, "1"]) -> Float[Tensor, ""]:
+    def _attenuate(self, logits: Float[Tensor, " capacity"], place: Int[Tensor, "1"]) -> Float[Tensor, ""]:
         """H: the weight of a sample by how far the ridge misses its place."""
         if self._attenuation is None or self._attenuation.mode == "minimax":
-            return torch.ones((), dtype=torch.float64, device=self.device)
-        logits, _ = self._observe(rows)
-        missed = torch.linalg.vector_norm(logits[0].index_add(0, place, -logits.new_ones(1)))
+            return self._sure
+        missed = torch.linalg.vector_norm(logits.index_add(0, place, -self._sure[None]))
         raw = self._attenuation.bound / (self._attenuation.bound + self._attenuation.gain * missed)
         return raw.clamp(self._attenuation.floor, 1.0)
-
-    def _observe(self, rows: Float[Tensor, "3 features"]) -> tuple[Float[Tensor, "3 capacity"], Float[Tensor, ""]]:
-        """The ridge's answer with a column for each place there is room for."""
-        logits, leverage = self._ridge.observe(rows)
-        missing = self.capacity - logits.shape[1]
-        if missing > 0:
-            logits = torch.cat([logits, logits.new_zeros((POINTS, missing))], dim=1)
-        return logits[:, : self.capacity], leverage
 
     def arrays(self) -> dict[str, np.ndarray]:
         """U's and G's part of `Classifier.arrays`; reads the device."""

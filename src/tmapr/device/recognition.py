@@ -6,6 +6,7 @@ tensor of some dozens of numbers. Matches of local features are the host's, as t
 `Comparison.local` is added where the route filter weighs the comparison, and candidates are ranked again there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from torch import Tensor
 from tmapr.device.condition import DeviceCondition, DeviceShared
 from tmapr.device.memory import DeviceMemory
 from tmapr.device.packing import Packing
-from tmapr.device.places import DevicePlaces, DeviceScores
+from tmapr.device.places import DevicePlaces, DeviceScores, Observed
 from tmapr.device.ranking import find_best
 from tmapr.device.standardising import measure_spread
 from tmapr.retrieval.memory import BEST
@@ -34,6 +35,16 @@ class Found:
     place: Float[Tensor, " refs"]
     cosine: Float[Tensor, " refs"]
     scores: DeviceScores | None
+    observed: Observed | None
+    """What the ridge said of the view, for who learns it before anything else."""
+
+
+class _Prepared(NamedTuple):
+    """A view under the map's condition, what the memory is multiplied with, and what the ridge is asked for."""
+
+    view: Float[Tensor, " dim"]
+    queries: Float[Tensor, "k dim"]
+    rows: Float[Tensor, "3 features"] | None
 
 
 class _Looks(NamedTuple):
@@ -50,6 +61,13 @@ class _Placed(NamedTuple):
     term: Float[Tensor, " refs"]
     allowed: Bool[Tensor, " refs"]
     constrained: Bool[Tensor, ""]
+
+
+class _Steps(NamedTuple):
+    """What is done before the ridge and the memory are asked, and afterwards."""
+
+    prepare: Callable[..., _Prepared]
+    conclude: Callable[..., Found]
 
 
 class Recogniser:
@@ -72,25 +90,52 @@ class Recogniser:
         self.packing = Packing(min(count or retrieval.candidates, memory.size), self._condition is not None)
         self._zeros = torch.zeros(memory.size, dtype=torch.float64, device=memory.device)
         self._ranks = torch.arange(self.packing.candidates, device=memory.device)
+        self._steps = _Steps(self._prepare, self._conclude)
+
+    def fuse(self, backend: str = "inductor") -> None:
+        """Let torch's compiler make few kernels of many small ones; the next frame takes as long as that does."""
+        self._steps = _Steps(
+            torch.compile(self._prepare, fullgraph=True, dynamic=False, backend=backend),
+            torch.compile(self._conclude, fullgraph=True, dynamic=False, backend=backend),
+        )
 
     def recognise(self, descriptor: Float[Tensor, " dim"]) -> Found:
         """What a usable frame looks like, without what the views of its drive share."""
+        prepared = self._steps.prepare(descriptor)
+        products = self._memory.multiply(prepared.queries)
+        observed = self._places.observe(prepared.rows) if self._places and prepared.rows is not None else None
+        return self._steps.conclude(descriptor, prepared, products, observed)
+
+    def _prepare(self, descriptor: Float[Tensor, " dim"]) -> _Prepared:
+        """What the ridge and the memory are asked for."""
         shared = self._condition.recall() if self._condition else None
         view = shared.exchange(descriptor, self._memory.mean) if shared else descriptor
-        looks = self._compare(descriptor, shared)
-        scores = self._places.score(view, self._places.spread(view)) if self._places else None
-        placed = self._weigh_places(self._places, scores) if self._places and scores else self._place_nowhere()
-        packed = self._rank(descriptor, looks, placed, scores, shared)
-        return Found(packed, view, looks.similarity, placed.term, looks.cosine, scores)
+        queries = torch.stack([shared.remove(descriptor), descriptor]) if shared else descriptor[None]
+        rows = self._places.spread(view) if self._places else None
+        return _Prepared(view, queries.to(torch.float32), rows)
 
-    def _compare(self, descriptor: Float[Tensor, " dim"], shared: DeviceShared | None) -> _Looks:
-        memory = self._memory
-        if shared is None:
-            plain = cosine = memory.multiply(descriptor[None])[0]
-        else:
-            own = shared.remove(descriptor)
-            products = memory.multiply(torch.stack([own, descriptor]))
-            plain, cosine = products[1], self._relate(products[0], own, shared)
+    def _conclude(
+        self,
+        descriptor: Float[Tensor, " dim"],
+        prepared: _Prepared,
+        products: Float[Tensor, "k refs"],
+        observed: Observed | None,
+    ) -> Found:
+        """Everything else, once the ridge and the memory have answered."""
+        shared = self._condition.recall() if self._condition else None
+        looks = self._compare(descriptor, products.to(torch.float64), shared)
+        scores, placed = None, self._place_nowhere()
+        if self._places and observed:
+            scores = self._places.conclude(prepared.view, observed)
+            placed = self._weigh_places(self._places, scores)
+        packed = self._rank(descriptor, looks, placed, scores, shared)
+        return Found(packed, prepared.view, looks.similarity, placed.term, looks.cosine, scores, observed)
+
+    def _compare(
+        self, descriptor: Float[Tensor, " dim"], products: Float[Tensor, "k refs"], shared: DeviceShared | None
+    ) -> _Looks:
+        memory, plain = self._memory, products[-1]
+        cosine = plain if shared is None else self._relate(products[0], shared.remove(descriptor), shared)
         background = measure_spread(cosine.index_select(0, memory.probes)[None], memory.middle)
         return _Looks(plain, cosine, background.standardise(cosine[None])[0])
 
