@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from dense_ridge import DenseRidge
 
+from dense_ridge import DenseRidge
 from tmapr.device.mixtures import DeviceMixtures
 from tmapr.device.places import DevicePlaces, Scorer
 from tmapr.places.attenuation import Attenuation
@@ -57,7 +57,7 @@ def taught(settings, rng, frames=60, length=300.0):
 
 
 def on_device(settings, classifier):
-    return DevicePlaces(settings, classifier, DenseRidge(classifier.ridge), CPU)
+    return DevicePlaces(settings, classifier, DenseRidge.copy(classifier.ridge, CPU), CPU)
 
 
 def predict(places, view):
@@ -72,13 +72,14 @@ def teach_both(classifier, places, ridge, views, positions):
         places.note_places(classifier.grid)
         places.enter(lesson.place)
         learned = places.learn(torch.as_tensor(view), torch.tensor([lesson.place]))
-        ridge.absorb(learned, len(classifier.grid))
+        ridge.grow(len(classifier.grid))
+        ridge.absorb_place(learned.place, learned.weights)
         given.append((lesson.weights, learned.weights.numpy()[: len(lesson.weights)]))
     return given
 
 
 def test_a_dense_ridge_is_a_scorer(rng):
-    assert isinstance(DenseRidge(taught(settings_with(), rng).ridge), Scorer)
+    assert isinstance(DenseRidge.copy(taught(settings_with(), rng).ridge, CPU), Scorer)
 
 
 @each_kind
@@ -101,7 +102,7 @@ def test_places_are_scored_as_on_the_cpu(changes, rng):
 def test_hundreds_of_lessons_leave_what_they_leave_on_the_cpu(changes, rng):
     settings = settings_with(**changes)
     classifier = taught(settings, rng, frames=20)
-    ridge = DenseRidge(classifier.ridge)
+    ridge = DenseRidge.copy(classifier.ridge, CPU)
     places = DevicePlaces(settings, classifier, ridge, CPU)
     weights = teach_both(classifier, places, ridge, *drive(rng, 300, 300.0))
     np.testing.assert_allclose(*map(np.concatenate, zip(*weights, strict=True)), rtol=1e-12)
@@ -115,7 +116,7 @@ def test_hundreds_of_lessons_leave_what_they_leave_on_the_cpu(changes, rng):
 def test_what_was_learned_on_the_device_goes_on_on_the_cpu(rng):
     settings = settings_with()
     classifier = taught(settings, rng)
-    ridge = DenseRidge(classifier.ridge)
+    ridge = DenseRidge.copy(classifier.ridge, CPU)
     places = DevicePlaces(settings, classifier, ridge, CPU)
     before = classifier.arrays()
     teach_both(classifier, places, ridge, *drive(rng, 50, 300.0))
@@ -142,7 +143,7 @@ def test_places_nothing_was_learned_of_are_as_likely_as_on_the_cpu(seen, rng):
 def test_more_places_than_there_is_room_for_double_it_and_change_no_score(rng):
     settings = settings_with(cell=1.0)
     classifier = taught(settings, rng, frames=40, length=900.0)
-    ridge = DenseRidge(classifier.ridge)
+    ridge = DenseRidge.copy(classifier.ridge, CPU)
     places = DevicePlaces(settings, classifier, ridge, CPU)
     before = places.capacity
     teach_both(classifier, places, ridge, *drive(rng, 60, 900.0))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from dense_ridge import DenseRidge
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from dense_ridge import DenseRidge
 from taught import SMALL, environment, traverse
 from tmapr.device.condition import DeviceCondition
 from tmapr.device.evidence import Evidence
@@ -100,7 +100,11 @@ class Pair:
 
 
 def make_pair(retrieval, places, memory, classifier, dtype=EXACT, count=None):
-    scorer = DevicePlaces(places, classifier, DenseRidge(classifier.ridge), CPU) if retrieval.mode == "places" else None
+    scorer = (
+        DevicePlaces(places, classifier, DenseRidge.copy(classifier.ridge, CPU), CPU)
+        if retrieval.mode == "places"
+        else None
+    )
     condition = DeviceCondition(classifier.dimension, CPU)
     kept = DeviceMemory(memory, CPU, dtype)
     recogniser = Recogniser(retrieval, kept, scorer, condition, memory.reference.place, count)

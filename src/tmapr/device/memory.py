@@ -26,7 +26,7 @@ class DeviceMemory:
         if not len(memory):
             raise ValueError("a map without references has nothing to compare with")
         self.device, self.size = device, len(memory)
-        self._descriptors = torch.as_tensor(np.array(memory.descriptors)).to(device=device, dtype=dtype)
+        self.descriptors = torch.as_tensor(np.array(memory.descriptors)).to(device=device, dtype=dtype)
         self.positions = torch.as_tensor(np.array(memory.positions)).to(device)
         self.places = torch.as_tensor(np.array(memory.places)).to(device)
         self.probes = torch.as_tensor(np.array(memory.probes)).to(device)
@@ -40,11 +40,11 @@ class DeviceMemory:
     @property
     def nbytes(self) -> int:
         """What one comparison reads."""
-        return self._descriptors.nbytes
+        return self.descriptors.nbytes
 
     def multiply(self, queries: Float32[Tensor, "k dim"]) -> Float[Tensor, "k refs"]:
         """The product of each of one or two queries with every descriptor, in one read."""
-        rows = self._descriptors
+        rows = self.descriptors
         if rows.dtype is not torch.float16:
             return queries.to(rows.dtype) @ rows.T
         if runs_kernels(self.device):

@@ -39,7 +39,7 @@ class Found:
     """What the ridge said of the view, for who learns it before anything else."""
 
 
-class _Prepared(NamedTuple):
+class Prepared(NamedTuple):
     """A view under the map's condition, what the memory is multiplied with, and what the ridge is asked for."""
 
     view: Float[Tensor, " dim"]
@@ -66,7 +66,7 @@ class _Placed(NamedTuple):
 class _Steps(NamedTuple):
     """What is done before the ridge and the memory are asked, and afterwards."""
 
-    prepare: Callable[..., _Prepared]
+    prepare: Callable[..., Prepared]
     conclude: Callable[..., Found]
 
 
@@ -84,40 +84,40 @@ class Recogniser:
     ) -> None:
         if retrieval.mode == "off" or (retrieval.mode == "places") != (places is not None):
             raise ValueError(f"retrieval.mode is {retrieval.mode!r}; places are scored in mode 'places' alone")
-        self._retrieval, self._memory, self._places = retrieval, memory, places
+        self._retrieval, self.memory, self._places = retrieval, memory, places
         self._condition = condition if retrieval.centred else None
         self._radius = retrieval.support_radius or radius
         self.packing = Packing(min(count or retrieval.candidates, memory.size), self._condition is not None)
         self._zeros = torch.zeros(memory.size, dtype=torch.float64, device=memory.device)
         self._ranks = torch.arange(self.packing.candidates, device=memory.device)
-        self._steps = _Steps(self._prepare, self._conclude)
+        self._steps = _Steps(self.prepare, self.conclude)
 
     def fuse(self, backend: str = "inductor") -> None:
         """Let torch's compiler make few kernels of many small ones; the next frame takes as long as that does."""
         self._steps = _Steps(
-            torch.compile(self._prepare, fullgraph=True, dynamic=False, backend=backend),
-            torch.compile(self._conclude, fullgraph=True, dynamic=False, backend=backend),
+            torch.compile(self.prepare, fullgraph=True, dynamic=False, backend=backend),
+            torch.compile(self.conclude, fullgraph=True, dynamic=False, backend=backend),
         )
 
     def recognise(self, descriptor: Float[Tensor, " dim"]) -> Found:
         """What a usable frame looks like, without what the views of its drive share."""
         prepared = self._steps.prepare(descriptor)
-        products = self._memory.multiply(prepared.queries)
+        products = self.memory.multiply(prepared.queries)
         observed = self._places.observe(prepared.rows) if self._places and prepared.rows is not None else None
         return self._steps.conclude(descriptor, prepared, products, observed)
 
-    def _prepare(self, descriptor: Float[Tensor, " dim"]) -> _Prepared:
+    def prepare(self, descriptor: Float[Tensor, " dim"]) -> Prepared:
         """What the ridge and the memory are asked for."""
         shared = self._condition.recall() if self._condition else None
-        view = shared.exchange(descriptor, self._memory.mean) if shared else descriptor
+        view = shared.exchange(descriptor, self.memory.mean) if shared else descriptor
         queries = torch.stack([shared.remove(descriptor), descriptor]) if shared else descriptor[None]
         rows = self._places.spread(view) if self._places else None
-        return _Prepared(view, queries.to(torch.float32), rows)
+        return Prepared(view, queries.to(torch.float32), rows)
 
-    def _conclude(
+    def conclude(
         self,
         descriptor: Float[Tensor, " dim"],
-        prepared: _Prepared,
+        prepared: Prepared,
         products: Float[Tensor, "k refs"],
         observed: Observed | None,
     ) -> Found:
@@ -134,7 +134,7 @@ class Recogniser:
     def _compare(
         self, descriptor: Float[Tensor, " dim"], products: Float[Tensor, "k refs"], shared: DeviceShared | None
     ) -> _Looks:
-        memory, plain = self._memory, products[-1]
+        memory, plain = self.memory, products[-1]
         cosine = plain if shared is None else self._relate(products[0], shared.remove(descriptor), shared)
         background = measure_spread(cosine.index_select(0, memory.probes)[None], memory.middle)
         return _Looks(plain, cosine, background.standardise(cosine[None])[0])
@@ -143,14 +143,14 @@ class Recogniser:
         self, products: Float[Tensor, " refs"], own: Float[Tensor, " dim"], shared: DeviceShared
     ) -> Float[Tensor, " refs"]:
         """Cosines with references less their share of the mean, from products with them as they are."""
-        weight, memory = shared.weight, self._memory
+        weight, memory = shared.weight, self.memory
         lengths = torch.sqrt(1.0 - 2.0 * weight * memory.sharing + weight**2 * memory.mean_square)
         # Before anything is known of the drive, a view is compared as it is, whatever its length.
         length = torch.where(shared.known > 0, torch.linalg.vector_norm(own), 1.0)
         return (products - weight * torch.dot(own, memory.mean)) / lengths / length
 
     def _weigh_places(self, places: DevicePlaces, scores: DeviceScores) -> _Placed:
-        retrieval, rows = self._retrieval, self._memory.places
+        retrieval, rows = self._retrieval, self.memory.places
         # Negated: then the order that sorts them has the best first, the older of equal ones before the younger.
         known = [scores.scores] if scores.log_likelihoods is None else [scores.scores, scores.log_likelihoods]
         negated = -torch.stack(known)
@@ -171,7 +171,7 @@ class Recogniser:
         return _Placed(self._zeros, *self._allow_all())
 
     def _allow_all(self) -> tuple[Bool[Tensor, " refs"], Bool[Tensor, ""]]:
-        return torch.ones_like(self._memory.probed), self._memory.probed.new_zeros(())
+        return torch.ones_like(self.memory.probed), self.memory.probed.new_zeros(())
 
     def _rank(
         self,
@@ -183,7 +183,7 @@ class Recogniser:
     ) -> Float[Tensor, " numbers"]:
         total = looks.similarity + placed.term
         searched = torch.where(placed.allowed, total, -torch.inf)
-        count, voters = self.packing.candidates, min(self._retrieval.support_matches, self._memory.size)
+        count, voters = self.packing.candidates, min(self._retrieval.support_matches, self.memory.size)
         ranked = searched[None] if shared is None else torch.stack([searched, looks.similarity])
         values, rows = find_best(ranked, max(count, voters, BEST))
         best = rows[0, :count]
@@ -191,12 +191,12 @@ class Recogniser:
         here = self._find_here(best, group)
         support = self._measure_support(here, group, rows[0, :voters], values[0, :voters], scores)
         # Probes also contradict a constrained search where it has not looked.
-        heard = torch.where(placed.allowed | self._memory.probed, total, -torch.inf)
+        heard = torch.where(placed.allowed | self.memory.probed, total, -torch.inf)
         margin = values[0, :count] - self._find_rivals(heard, here, best)
         plain = looks.plain.index_select(0, best)
         frame = [scores.leverage if scores else self._zeros[0], placed.constrained]
         if shared is not None:
-            near = looks.plain.index_select(0, rows[1, : min(BEST, self._memory.size)])
+            near = looks.plain.index_select(0, rows[1, : min(BEST, self.memory.size)])
             frame += [shared.known, near.amax(), shared.measure(descriptor)]
         head = torch.stack([number.to(torch.float64) for number in frame])
         return torch.cat([head, best.to(torch.float64), plain, values[0, :count], support, margin])
@@ -205,15 +205,15 @@ class Recogniser:
         """The places around each candidate's, where these instead of metres say what is here."""
         if self._places is None or not self._retrieval.grouped or not self._places.has_mixtures:
             return None
-        return self._places.mark_around(self._memory.places.index_select(0, best)[:, None])
+        return self._places.mark_around(self.memory.places.index_select(0, best)[:, None])
 
     def _find_here(
         self, best: Int[Tensor, " candidates"], group: Bool[Tensor, "candidates room"] | None
     ) -> Bool[Tensor, "candidates refs"]:
         """Which references are where each candidate is."""
         if group is not None:
-            return group.index_select(1, self._memory.places)
-        away = self._memory.positions - self._memory.positions.index_select(0, best)[:, None]
+            return group.index_select(1, self.memory.places)
+        away = self.memory.positions - self.memory.positions.index_select(0, best)[:, None]
         return torch.hypot(away[:, :, 0], away[:, :, 1]) <= self._radius
 
     def _measure_support(
