@@ -21,7 +21,6 @@ from torch import Tensor
 from device_world import RIGHT, World
 from eager_recognition import EagerMap, EagerState, recognise_eagerly
 from tmapr.artifacts.arrays import take
-from tmapr.device.evidence import Evidence
 from tmapr.device.recognition import Recogniser
 
 GIBIBYTE = 2**30
@@ -200,13 +199,10 @@ def measure_parts(bench: Bench, world: World) -> None:
 
 
 def measure_beside(bench: Bench, world: World, halves: Recogniser, descriptor: Tensor) -> None:
-    """Evidence, the drive's condition, lessons of U, G and H; and whether halves change what is found."""
+    """The drive's condition, lessons of U, G and H; and whether halves change what is found."""
     found = halves.recognise(descriptor)
-    refs, device = halves.memory.size, world.device
-    share = torch.full((refs,), 1.0 / refs, dtype=torch.float64, device=device)
-    evidence = Evidence(torch.arange(refs, device=device), share, (2.0, 2.0))
+    device = world.device
     one, place = torch.zeros((), dtype=torch.float64, device=device), torch.zeros(1, dtype=torch.int64, device=device)
-    bench.attempt("evidence", lambda: bench.time(lambda: evidence.weigh(found)))
     bench.attempt("condition", lambda: bench.time(lambda: world.condition.note(descriptor, one)))
     bench.attempt("agreement", lambda: compare(world, halves, bench, descriptor))
     bench.attempt(

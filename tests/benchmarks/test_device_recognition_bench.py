@@ -17,7 +17,7 @@ def test_every_part_is_measured(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == report
     parts = report["parts"]
     assert not [name for name, part in parts.items() if isinstance(part, dict) and {"error", "left_out"} & part.keys()]
-    assert {"prepare", "products", "conclude", "whole", "eager float32", "evidence", "condition"} <= parts.keys()
+    assert {"prepare", "products", "conclude", "whole", "eager float32", "condition"} <= parts.keys()
     assert parts["agreement"]["same_first"] == 1.0
 
 

@@ -160,8 +160,10 @@ def test_the_places_around_are_those_of_the_grid(rng):
     classifier = taught(settings, rng)
     places = on_device(settings, classifier)
     for best in ([0], [3, 7, 7], [1, len(classifier.grid) - 1]):
-        allowed = np.flatnonzero(places.find_allowed(torch.tensor(best)))
-        assert allowed.tolist() == classifier.neighbourhood(best)
+        marked = torch.isin(torch.arange(places.capacity), torch.tensor(best))
+        assert np.flatnonzero(places.find_allowed(marked)).tolist() == classifier.neighbourhood(best)
+    for place, around in enumerate(places.mark_around(torch.arange(len(classifier.grid)))):
+        assert np.flatnonzero(around).tolist() == classifier.neighbourhood([place])
 
 
 def test_an_unseen_direction_has_no_points_beside_it(rng):

@@ -14,7 +14,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dense_ridge import DenseRidge
 from taught import SMALL, environment, traverse
 from tmapr.device.condition import DeviceCondition
-from tmapr.device.evidence import Evidence
 from tmapr.device.memory import DeviceMemory
 from tmapr.device.places import DevicePlaces
 from tmapr.device.recognition import Recogniser
@@ -29,7 +28,6 @@ from tmapr.retrieval.search import Retrieval
 from tmapr.stages import Stages
 from tmapr.system import System, build
 from tmapr.tracking import Tracking
-from tmapr.tracking.evidence import weigh
 from tmapr.types import Comparison, Estimate, Percept
 
 DIM, REFS, SPACING = 64, 240, 3.0
@@ -259,16 +257,6 @@ def test_half_precision_references_keep_the_first_candidate_and_its_place(dusk):
         frames += 1
     assert same >= 0.999 * frames
     assert abs(right[0] - right[1]) <= 0.005 * frames
-
-
-def test_the_log_evidence_is_that_of_the_route_filter(dusk):
-    placer = dusk[0].tracker.placer
-    rows, share = (torch.as_tensor(np.array(each)) for each in (placer.route.rows, placer.filter.share))
-    evidence = Evidence(rows, share, (1.0, 1.0))
-    evidence.learn(placer.scale.weights)
-    for estimate, found, _ in list(follow(*dusk, torch.float32))[::10]:
-        expected = weigh(estimate.recognition.comparison.take(placer.route.rows), share.numpy(), placer.scale.weights)
-        np.testing.assert_allclose(evidence.weigh(found), expected, atol=1e-3)
 
 
 class Watch(TorchDispatchMode):

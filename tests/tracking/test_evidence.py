@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 from scipy.special import log_softmax, logsumexp
 
-from tmapr.tracking.evidence import _PLACE, _SIMILARITY, _USUAL, FLOOR, Scale, add_up, spread_matches, weigh
+from tmapr.tracking.evidence import _FLOOR, _PLACE, _SIMILARITY, _USUAL, Scale, add_up, spread_matches, weigh
 from tmapr.types import Comparison
 
 REFERENCES = 60
@@ -30,7 +30,7 @@ def softmax_evidence(frame, share, similarity, place):
     """The same from scipy's softmax over the way."""
     total = similarity * frame.similarity + place * frame.place
     chance = log_softmax(total + np.log(share)) - np.log(share)
-    return logsumexp([np.full(len(share), np.log(FLOOR)), np.log(1 - FLOOR) + chance], axis=0)
+    return logsumexp([np.full(len(share), np.log(_FLOOR)), np.log(1 - _FLOOR) + chance], axis=0)
 
 
 def test_evidence_is_the_softmax_over_the_way_with_a_floor(rng):
@@ -47,7 +47,7 @@ def test_its_exponential_is_one_in_the_mean_over_the_route(seed, similarity, pla
     frame, share = compared(rng), uneven(rng)
     evidence = weigh(frame, share, (similarity, place))
     assert np.exp(evidence) @ share == pytest.approx(1.0, rel=1e-12)
-    assert evidence.min() >= np.log(FLOOR)
+    assert evidence.min() >= np.log(_FLOOR)
 
 
 def test_a_frame_that_is_brighter_or_darker_altogether_says_the_same(rng):

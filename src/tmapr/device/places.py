@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from tmapr.artifacts.arrays import put, take
 from tmapr.device.mixtures import DeviceMixtures
@@ -152,15 +153,13 @@ class DevicePlaces:
             return None
         return self._mixtures.find_posterior(scores.log_likelihoods, self.used)
 
-    def find_allowed(self, best: Int[Tensor, " some"]) -> Bool[Tensor, " capacity"]:
-        """The places and those around them."""
-        return self.mark_around(best[None])[0, : self.capacity]
+    def find_allowed(self, best: Bool[Tensor, " capacity"]) -> Bool[Tensor, " capacity"]:
+        """The places and those around them: a place is around those that are around it."""
+        return pad(best, (0, 1))[self.around].any(dim=1)
 
-    def mark_around(self, places: Int[Tensor, "groups some"]) -> Bool[Tensor, "groups room"]:
-        """For each group, which places are in it or next to one in it; what follows the capacity means nothing."""
-        near = self.around[places].flatten(start_dim=1)
-        marked = torch.zeros((len(places), self.capacity + 1), dtype=torch.bool, device=self.device)
-        return marked.scatter(1, near, True)
+    def mark_around(self, places: Int[Tensor, " some"]) -> Bool[Tensor, "some capacity"]:
+        """For each of some places, those around it."""
+        return (self.around == places[:, None, None]).any(dim=2)
 
     def enter(self, place: int) -> None:
         """On the host, before a place is learned: what is written down has room for it."""

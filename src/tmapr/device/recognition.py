@@ -19,7 +19,7 @@ from tmapr.device.memory import DeviceMemory
 from tmapr.device.packing import Packing
 from tmapr.device.places import DevicePlaces, DeviceScores, Observed
 from tmapr.device.ranking import find_best
-from tmapr.device.standardising import measure_spread
+from tmapr.device.standardising import mark_best, measure_spread
 from tmapr.retrieval.memory import BEST
 from tmapr.retrieval.search import HALF, Retrieval
 
@@ -151,11 +151,9 @@ class Recogniser:
 
     def _weigh_places(self, places: DevicePlaces, scores: DeviceScores) -> _Placed:
         retrieval, rows = self._retrieval, self.memory.places
-        # Negated: then the order that sorts them has the best first, the older of equal ones before the younger.
         known = [scores.scores] if scores.log_likelihoods is None else [scores.scores, scores.log_likelihoods]
-        negated = -torch.stack(known)
-        spread = measure_spread(negated, places.middle, places.used)
-        standardised = -spread.standardise(negated)
+        said = torch.stack(known)
+        standardised = measure_spread(said, places.middle, places.used).standardise(said)
         term = retrieval.class_weight * standardised[0]
         if scores.log_likelihoods is not None:
             term = term + retrieval.likelihood_weight * standardised[1].clamp(-retrieval.clip, retrieval.clip)
@@ -164,7 +162,7 @@ class Recogniser:
         if not retrieval.best_places:
             return _Placed(term, *self._allow_all())
         constrained = trust >= HALF
-        allowed = places.find_allowed(spread.order[0, : retrieval.best_places])
+        allowed = places.find_allowed(mark_best(scores.scores, retrieval.best_places, places.used))
         return _Placed(term, allowed.index_select(0, rows) | ~constrained, constrained)
 
     def _place_nowhere(self) -> _Placed:
@@ -201,14 +199,14 @@ class Recogniser:
         head = torch.stack([number.to(torch.float64) for number in frame])
         return torch.cat([head, best.to(torch.float64), plain, values[0, :count], support, margin])
 
-    def _group(self, best: Int[Tensor, " candidates"]) -> Bool[Tensor, "candidates room"] | None:
+    def _group(self, best: Int[Tensor, " candidates"]) -> Bool[Tensor, "candidates capacity"] | None:
         """The places around each candidate's, where these instead of metres say what is here."""
         if self._places is None or not self._retrieval.grouped or not self._places.has_mixtures:
             return None
-        return self._places.mark_around(self.memory.places.index_select(0, best)[:, None])
+        return self._places.mark_around(self.memory.places.index_select(0, best))
 
     def _find_here(
-        self, best: Int[Tensor, " candidates"], group: Bool[Tensor, "candidates room"] | None
+        self, best: Int[Tensor, " candidates"], group: Bool[Tensor, "candidates capacity"] | None
     ) -> Bool[Tensor, "candidates refs"]:
         """Which references are where each candidate is."""
         if group is not None:
@@ -219,7 +217,7 @@ class Recogniser:
     def _measure_support(
         self,
         here: Bool[Tensor, "candidates refs"],
-        group: Bool[Tensor, "candidates room"] | None,
+        group: Bool[Tensor, "candidates capacity"] | None,
         voters: Int[Tensor, " voters"],
         votes: Float[Tensor, " voters"],
         scores: DeviceScores | None,
@@ -227,7 +225,7 @@ class Recogniser:
         """The share of the best matches that are here, or what G gives to these places."""
         posterior = self._places.find_posterior(scores) if self._places and scores and group is not None else None
         if group is not None and posterior is not None:
-            return torch.where(group[:, :-1], posterior, 0.0).sum(dim=1).clamp_max(1.0)
+            return torch.where(group, posterior, 0.0).sum(dim=1).clamp_max(1.0)
         counted = (votes > -torch.inf).to(torch.float64)
         near = here.index_select(1, voters).to(torch.float64)
         return (near * counted).sum(dim=1) / counted.sum().clamp_min(1.0)

@@ -24,8 +24,7 @@ _SIMILARITY = 2.0 ** np.arange(-1.0, 3.01, 0.5)
 _PLACE = 2.0 ** np.arange(-1.0, 2.01, 0.5)
 _USUAL = (2.0, 2.0)
 """Weights where nothing was learned: sharper ones fit single frames better, and drives worse: views err together."""
-FLOOR = 0.05
-"""ε: what a frame that shows nothing of its place leaves to all others."""
+_FLOOR = 0.05
 _FOLLOWED = 0.25
 """How far, in logarithms, the weights follow what fits the labelled frames best."""
 _MOST_REFERENCES = 2000
@@ -58,7 +57,7 @@ class Scale:
             for column, place in enumerate(_PLACE):
                 chance = _relate(compared, share, float(similarity), float(place))
                 there = float(chance[right] @ share[right] / share[right].sum())
-                self.likelihoods[row, column] += np.log(FLOOR + (1.0 - FLOOR) * there)
+                self.likelihoods[row, column] += np.log(_FLOOR + (1.0 - _FLOOR) * there)
 
 
 def add_up(compared: Comparison, weights: tuple[float, float]) -> Float[np.ndarray, " refs"]:
@@ -88,7 +87,7 @@ def weigh(
     compared: Comparison, share: Float[np.ndarray, " refs"], weights: tuple[float, float]
 ) -> Float[np.ndarray, " refs"]:
     """The log-evidence of every reference."""
-    evidence: Float[np.ndarray, " refs"] = np.log(FLOOR + (1.0 - FLOOR) * _relate(compared, share, *weights))
+    evidence: Float[np.ndarray, " refs"] = np.log(_FLOOR + (1.0 - _FLOOR) * _relate(compared, share, *weights))
     return evidence
 
 
