@@ -20,7 +20,7 @@ def draw(refs, dim, queries):
 
 
 @pytest.mark.parametrize("cut", CUTS, ids=["default", "small"])
-@pytest.mark.parametrize(("refs", "dim"), [(37, 600), (16, 512), (1, 3)], ids=["tails", "whole", "tiny"])
+@pytest.mark.parametrize(("refs", "dim"), [(37, 600), (1, 3)], ids=["tails", "tiny"])
 @pytest.mark.parametrize("queries", [1, 2])
 def test_each_product_is_summed_in_float32(refs, dim, queries, cut):
     rows, wanted = draw(refs, dim, queries)

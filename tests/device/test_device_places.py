@@ -87,7 +87,7 @@ def test_places_are_scored_as_on_the_cpu(changes, rng):
     settings = settings_with(**changes)
     classifier = taught(settings, rng)
     places, count = on_device(settings, classifier), len(classifier.grid)
-    for view in drive(rng, 100, 300.0)[0]:
+    for view in drive(rng, 40, 300.0)[0]:
         expected, found = classifier.predict(view), predict(places, view)
         np.testing.assert_allclose(found.scores[:count], expected.scores, atol=1e-9)
         np.testing.assert_allclose(found.leverage, expected.leverage, atol=1e-9)
@@ -98,13 +98,13 @@ def test_places_are_scored_as_on_the_cpu(changes, rng):
         np.testing.assert_allclose(places.find_posterior(found)[:count], expected.posterior, atol=1e-9)
 
 
-@each_kind
-def test_hundreds_of_lessons_leave_what_they_leave_on_the_cpu(changes, rng):
-    settings = settings_with(**changes)
+@pytest.mark.parametrize("kind", KINDS)
+def test_hundreds_of_lessons_leave_what_they_leave_on_the_cpu(kind, rng):
+    settings, lessons = settings_with(**KINDS[kind]), 300 if kind in ("lift", "short memory") else 50
     classifier = taught(settings, rng, frames=20)
     ridge = DenseRidge.copy(classifier.ridge, CPU)
     places = DevicePlaces(settings, classifier, ridge, CPU)
-    weights = teach_both(classifier, places, ridge, *drive(rng, 300, 300.0))
+    weights = teach_both(classifier, places, ridge, *drive(rng, lessons, 300.0))
     np.testing.assert_allclose(*map(np.concatenate, zip(*weights, strict=True)), rtol=1e-12)
     expected = classifier.arrays()
     for name, array in places.arrays().items():

@@ -1,4 +1,4 @@
-"""The search's kernel, interpreted, in a process of its own."""
+"""What is compiled for a GPU, without one: the search's kernel, and a frame's steps as torch's compiler sees them."""
 
 import os
 import subprocess
@@ -7,11 +7,41 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("triton")
-CHECKS = Path(__file__).with_name("product_checks.py")
+HERE = Path(__file__).parent
 
 
-def test_the_kernel_holds_its_checks():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", str(CHECKS)]
-    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"TRITON_INTERPRET": "1"})
+def run(*command, **environment):
+    ran = subprocess.run([sys.executable, *command], capture_output=True, text=True, env=os.environ | environment)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_interpreted_the_kernel_holds_its_checks():
+    pytest.importorskip("triton")
+    checks = str(HERE / "product_checks.py")
+    run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", checks, TRITON_INTERPRET="1")
+
+
+def test_the_kernel_compiles_for_a_gpu_that_is_not_there(tmp_path, monkeypatch):
+    triton = pytest.importorskip("triton")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from tmapr.device.products import Cut, _multiply
+
+    cut, names = Cut(), _multiply.arg_names
+    fixed = {"DIM": 8448, "ROWS": cut.rows, "COLUMNS": cut.columns, "BOTH": True, "STAGES": cut.stages}
+    types = {"rows": "*fp16", "queries": "*fp32", "products": "*fp32", "count": "i32"} | dict.fromkeys(
+        fixed, "constexpr"
+    )
+    aligned = {(names.index(name),): [["tt.divisibility", 16]] for name in names if name not in fixed}
+    constants = {(names.index(name),): value for name, value in fixed.items()}
+    source = ASTSource(_multiply, types, constants, aligned)
+    built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": cut.warps})
+    # The next blocks are on their way, 16 bytes for each thread at a time, while one is summed.
+    assert "cp.async.cg.shared.global [ %r" in built.asm["ptx"].replace("  ", " ")
+
+
+def test_a_frame_is_traced_as_one_graph_before_the_ridge_and_one_after():
+    search = os.pathsep.join([str(HERE.parents[1] / "benchmarks"), os.environ.get("PYTHONPATH", "")])
+    run(str(HERE / "fused_check.py"), "eager", PYTHONPATH=search)

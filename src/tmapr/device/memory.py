@@ -26,7 +26,7 @@ class DeviceMemory:
         if not len(memory):
             raise ValueError("a map without references has nothing to compare with")
         self.device, self.size = device, len(memory)
-        self.descriptors = torch.as_tensor(np.array(memory.descriptors)).to(device=device, dtype=dtype)
+        self.descriptors = torch.as_tensor(np.array(memory.descriptors)).to(device).to(dtype)
         self.positions = torch.as_tensor(np.array(memory.positions)).to(device)
         self.places = torch.as_tensor(np.array(memory.places)).to(device)
         self.probes = torch.as_tensor(np.array(memory.probes)).to(device)

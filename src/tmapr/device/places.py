@@ -5,6 +5,7 @@ from the start, up to a capacity that doubles: only then are the tensors other o
 again. Unused places are masked.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -69,8 +70,8 @@ class DevicePlaces:
     def __init__(self, settings: Places, classifier: Classifier, ridge: Scorer, device: torch.device) -> None:
         self._settings, self._ridge, self.device = settings, ridge, device
         fitted, learned = classifier.projection_arrays(), classifier.arrays()
-        self._classes = len(classifier.grid)
-        self.capacity = max(_FIRST_CAPACITY, 1 << (self._classes - 1).bit_length())
+        self._classes, self._neighbours = 0, defaultdict[int, set[int]](set)
+        self.capacity = max(_FIRST_CAPACITY, 1 << (len(classifier.grid) - 1).bit_length())
         if settings.projection.kind == "pca":
             projector: Projector = Subspace(fitted["projector.mean"], fitted["projector.axes"])
         else:
@@ -106,6 +107,8 @@ class DevicePlaces:
 
     def note_places(self, grid: Grid) -> bool:
         """After places were entered: make room for them; true if the tensors are other ones than before."""
+        if len(grid) == self._classes:
+            return False
         grown = len(grid) > self.capacity
         if grown:
             self.capacity = max(2 * self.capacity, 1 << (len(grid) - 1).bit_length())
@@ -113,14 +116,17 @@ class DevicePlaces:
             if self._mixtures:
                 self._mixtures.make_room(self.capacity)
             self._lay_out()
+        for place in range(self._classes, len(grid)):
+            for other in grid.around([place]):
+                self._neighbours[place].add(other)
+                self._neighbours[other].add(place)
         self._classes = len(grid)
         around = np.full((self.capacity, _AROUND), self.capacity)
-        for place in range(len(grid)):
-            found = grid.around([place])
-            around[place, : len(found)] = found
+        for place, found in self._neighbours.items():
+            around[place, : len(found)] = sorted(found)
         self.around.copy_(torch.as_tensor(around))
         self.used.copy_(torch.arange(self.capacity) < self._classes)
-        self.middle.copy_(find_middle(max(self._classes, 1), self.device))
+        self.middle.copy_(find_middle(self._classes, self.device))
         return grown
 
     def spread(self, view: Float[Tensor, " dim"]) -> Float[Tensor, "3 features"]:
