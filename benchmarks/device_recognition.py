@@ -122,7 +122,7 @@ def count_kernels(work: Work) -> dict[str, object]:
 def compare(world: World, halves: Recogniser, bench: Bench, descriptor: Tensor) -> dict[str, object]:
     """First candidates with half-precision references against float64 ones, frame by frame."""
     exact = world.recogniser(torch.float64)
-    row = halves.packing.size - 5 * halves.packing.candidates
+    row = halves.packing.first
     packed = torch.zeros((2, halves.packing.size), dtype=torch.float64, device=world.device)
     replay = bench.capture(lambda: packed[0].copy_(halves.recognise(descriptor).packed))
     same, right = 0, np.zeros(2)

@@ -24,7 +24,7 @@ from tmapr.places.projection import Projection
 from tmapr.recognising import recognise
 from tmapr.retrieval.condition import Condition
 from tmapr.retrieval.memory import Memory, remember
-from tmapr.retrieval.search import Retrieval
+from tmapr.retrieval.search import SHARPNESS, Retrieval
 from tmapr.stages import Stages
 from tmapr.system import System, build
 from tmapr.tracking import Tracking
@@ -33,7 +33,7 @@ from tmapr.types import Comparison, Estimate, Percept
 DIM, REFS, SPACING = 64, 240, 3.0
 CPU = torch.device("cpu")
 PLACES = Places(cell=15.0, projection=Projection(dimension=48), mixture=Mixture(dimension=8))
-VIEWS = 25
+VIEWS = 15
 EXACT, HALF = torch.float64, torch.float16
 
 
@@ -85,11 +85,8 @@ class Pair:
         self.condition.turn_to(percept.stamp)
         found = self.recogniser.recognise(torch.as_tensor(percept.descriptor))
         compared = Comparison(found.similarity.numpy(), found.place.numpy(), found.cosine.numpy())
-        scored = self.stages.retrieval.mode == "places"
-        packing, packed = self.recogniser.packing, found.packed.numpy()
-        return expected, packing.unpack(
-            packed, self.memory, scored=scored, comparison=compared, view=found.view.numpy()
-        )
+        unpack = self.recogniser.packing.unpack
+        return expected, unpack(found.packed.numpy(), self.memory, compared, found.view.numpy())
 
     def note(self, descriptor, stamp, share):
         self.drive.note(descriptor, stamp, share)
@@ -173,6 +170,23 @@ def test_more_are_found_when_more_are_wanted(world):
         assert_same(expected, found, 1e-9)
 
 
+@pytest.mark.parametrize("changes", [{"best_places": 0}, {"best_places": 0, "grouped": True}], ids=["near", "grouped"])
+def test_what_verification_asks_for_is_told(changes, world):
+    """The best ten of all, and how much of what is likely is around the first."""
+    pair = make_pair(Retrieval(support_radius=8.0, **changes), PLACES, world.memory, world.classifier)
+    for view in world.views[:VIEWS]:
+        expected, found = pair.compare(Percept(0, view))
+        packed = pair.recogniser.recognise(torch.as_tensor(view)).packed.numpy()
+        likely = pair.recogniser.packing.list_likely(packed)
+        total = expected.comparison.similarity + expected.comparison.place
+        order = np.argsort(-total, kind="stable")[:10]
+        assert likely.rows.tolist() == order.tolist()
+        np.testing.assert_allclose(likely.scores, total[order], rtol=1e-9)
+        chance = np.exp(SHARPNESS * (total - total.max()))
+        near = np.hypot(*(world.memory.positions - found.first.position).T) <= 8.0
+        assert likely.share == pytest.approx(chance[near].sum() / chance.sum(), rel=1e-9)
+
+
 def test_places_without_references_leave_nothing_to_find(world):
     """A robot that learned a place off the map, and is there again."""
     classifier = world.classifier.continue_from(world.classifier.arrays())
@@ -210,10 +224,15 @@ def measure_share(estimate: Estimate):
     return (1.0 - estimate.route.p_off_map) if estimate.route.new_view else 0.0
 
 
-def test_a_whole_drive_is_recognised_as_by_the_localizer(dusk):
+@pytest.fixture(scope="module")
+def followed(dusk):
+    return list(follow(*dusk, torch.float32))
+
+
+def test_a_whole_drive_is_recognised_as_by_the_localizer(followed):
     """The drive's condition is followed on the device: float32 products differ by their order alone."""
     frames = familiar = 0
-    for estimate, found, pair in follow(*dusk, torch.float32):
+    for estimate, found, pair in followed:
         expected, memory = estimate.recognition, pair.memory
         unpacked = pair.recogniser.packing.unpack(found.packed.numpy(), memory)
         assert unpacked.first.reference == expected.first.reference
@@ -228,8 +247,8 @@ def test_a_whole_drive_is_recognised_as_by_the_localizer(dusk):
     assert familiar == frames - 1
 
 
-def test_the_condition_on_the_device_is_saved_as_that_of_the_cpu(dusk):
-    *_, (_, _, pair) = follow(*dusk, torch.float32)
+def test_the_condition_on_the_device_is_saved_as_that_of_the_cpu(followed):
+    _, _, pair = followed[-1]
     expected, found = pair.drive.arrays(), pair.condition.arrays()
     assert found["stamp"] == expected["stamp"]
     for name in ("mean", "views"):

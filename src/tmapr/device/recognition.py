@@ -2,8 +2,9 @@
 
 `recognising` and `retrieval.search` are the reference. What differs is the form alone: places that a search may look at
 are a mask instead of rows, numbers that the host would branch on are selected, and what the host needs leaves in one
-tensor of some dozens of numbers. Matches of local features are the host's, as they are few, and arrive later: then
-`Comparison.local` is added where the route filter weighs the comparison, and candidates are ranked again there.
+tensor of some dozens of numbers. Local features are matched on the host, which has the picture: what leaves says
+whether any place is in doubt and which references to match with (`Packing.list_likely`); what the matches add to these
+few ranks them anew there, and goes to the route filter as `Comparison.local`.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from tmapr.device.places import DevicePlaces, DeviceScores, Observed
 from tmapr.device.ranking import find_best
 from tmapr.device.standardising import mark_best, measure_spread
 from tmapr.retrieval.memory import BEST
-from tmapr.retrieval.search import HALF, Retrieval
+from tmapr.retrieval.search import HALF, SHARPNESS, VERIFIED, Retrieval
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,8 @@ class Recogniser:
         self._retrieval, self.memory, self._places = retrieval, memory, places
         self._condition = condition if retrieval.centred else None
         self._radius = retrieval.support_radius or radius
-        self.packing = Packing(min(count or retrieval.candidates, memory.size), self._condition is not None)
+        likely, wanted = (min(each, memory.size) for each in (VERIFIED, count or retrieval.candidates))
+        self.packing = Packing(wanted, likely, places is not None, self._condition is not None)
         self._zeros = torch.zeros(memory.size, dtype=torch.float64, device=memory.device)
         self._ranks = torch.arange(self.packing.candidates, device=memory.device)
         self._steps = _Steps(self.prepare, self.conclude)
@@ -183,7 +185,7 @@ class Recogniser:
         searched = torch.where(placed.allowed, total, -torch.inf)
         count, voters = self.packing.candidates, min(self._retrieval.support_matches, self.memory.size)
         ranked = searched[None] if shared is None else torch.stack([searched, looks.similarity])
-        values, rows = find_best(ranked, max(count, voters, BEST))
+        values, rows = find_best(ranked, max(count, voters, self.packing.likely, BEST))
         best = rows[0, :count]
         group = self._group(best)
         here = self._find_here(best, group)
@@ -192,12 +194,17 @@ class Recogniser:
         heard = torch.where(placed.allowed | self.memory.probed, total, -torch.inf)
         margin = values[0, :count] - self._find_rivals(heard, here, best)
         plain = looks.plain.index_select(0, best)
-        frame = [scores.leverage if scores else self._zeros[0], placed.constrained]
+        likely = torch.exp(SHARPNESS * (searched - values[0, 0]))
+        near = here if group is None else self._find_here(best[:1], None)
+        share = torch.where(near[0], likely, 0.0).sum() / likely.sum()
+        frame = [scores.leverage if scores else self._zeros[0], placed.constrained, share]
         if shared is not None:
-            near = looks.plain.index_select(0, rows[1, : min(BEST, self.memory.size)])
-            frame += [shared.known, near.amax(), shared.measure(descriptor)]
+            closest = looks.plain.index_select(0, rows[1, : min(BEST, self.memory.size)]).amax()
+            frame += [shared.known, closest, shared.measure(descriptor)]
         head = torch.stack([number.to(torch.float64) for number in frame])
-        return torch.cat([head, best.to(torch.float64), plain, values[0, :count], support, margin])
+        candidates = [best.to(torch.float64), plain, values[0, :count], support, margin]
+        ranked_best = slice(self.packing.likely)
+        return torch.cat([head, *candidates, rows[0, ranked_best].to(torch.float64), values[0, ranked_best]])
 
     def _group(self, best: Int[Tensor, " candidates"]) -> Bool[Tensor, "candidates capacity"] | None:
         """The places around each candidate's, where these instead of metres say what is here."""

@@ -26,9 +26,9 @@ MAD_TO_DEVIATION = 1.4826
 """Of a normal distribution."""
 HALF = 0.5
 """Trust from which on places constrain the search."""
-_VERIFIED, _CONTROLS = 10, 3
+VERIFIED, _CONTROLS = 10, 3
 """References whose local features are matched: the best ones, and some elsewhere, which are wrong."""
-_SHARPNESS, _BEYOND_DOUBT = 2.0, 0.99
+SHARPNESS, _BEYOND_DOUBT = 2.0, 0.99
 """How a frame's scores are read as probabilities, and the share of one place from which on it needs no second look."""
 _ELSEWHERE = 3.0
 """Radii of a place away from it, where nothing of it is seen."""
@@ -132,8 +132,8 @@ class Retrieval(Settings):
         self, memory: Memory, matches: "_Matches", references: ReferenceKeypoints, find: LazyKeypoints
     ) -> "_Matches":
         """Match local features with the best references, unless the descriptor leaves no doubt of the place."""
-        best = matches.rows[np.argsort(-matches.scores, kind="stable")[:_VERIFIED]]
-        likely = np.exp(_SHARPNESS * (matches.scores - matches.scores.max()))
+        best = matches.rows[np.argsort(-matches.scores, kind="stable")[:VERIFIED]]
+        likely = np.exp(SHARPNESS * (matches.scores - matches.scores.max()))
         radius = self.support_radius or memory.reference.place
         here = _near(memory.positions[matches.rows], memory.positions[best[0]], radius)
         if likely[here].sum() > _BEYOND_DOUBT * likely.sum() or matches.comparison is None:

@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+CHECKS = Path(__file__).with_name("compiled_checks.py")
 
 
-def run(*command, **environment):
-    ran = subprocess.run([sys.executable, *command], capture_output=True, text=True, env=os.environ | environment)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-def test_interpreted_the_kernel_holds_its_checks():
+def test_interpreted_and_traced_they_hold_their_checks():
     pytest.importorskip("triton")
-    checks = str(HERE / "product_checks.py")
-    run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", checks, TRITON_INTERPRET="1")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", str(CHECKS)]
+    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"TRITON_INTERPRET": "1"})
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_the_kernel_compiles_for_a_gpu_that_is_not_there(tmp_path, monkeypatch):
@@ -40,8 +36,3 @@ def test_the_kernel_compiles_for_a_gpu_that_is_not_there(tmp_path, monkeypatch):
     built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": cut.warps})
     # The next blocks are on their way, 16 bytes for each thread at a time, while one is summed.
     assert "cp.async.cg.shared.global [ %r" in built.asm["ptx"].replace("  ", " ")
-
-
-def test_a_frame_is_traced_as_one_graph_before_the_ridge_and_one_after():
-    search = os.pathsep.join([str(HERE.parents[1] / "benchmarks"), os.environ.get("PYTHONPATH", "")])
-    run(str(HERE / "fused_check.py"), "eager", PYTHONPATH=search)
