@@ -159,8 +159,8 @@ def make_eager(world: World) -> Work:
     axes = fitted["reducer.axes"]
     direction = learned["variation.direction"]
     state = EagerState(
-        put(world.ridge.K),
-        put(world.ridge.W),
+        put(world.dense.K),
+        put(world.dense.W),
         world.ridge.ridge,
         put(direction / np.sqrt(max(np.linalg.norm(direction), 1e-12))),
         put(axes),
@@ -184,9 +184,8 @@ def measure_parts(bench: Bench, world: World) -> None:
     products = memory.multiply(prepared.queries)
     bench.attempt("prepare", lambda: bench.time(lambda: halves.prepare(descriptor)))
     bench.attempt("products", lambda: bench.time(lambda: memory.multiply(prepared.queries), memory.nbytes))
-    bench.attempt(
-        "ridge, dense float64", lambda: bench.time(lambda: places.observe(observed.rows), world.ridge.K.nbytes)
-    )
+    triangle = world.dense.K.nbytes // 2
+    bench.attempt("ridge", lambda: bench.time(lambda: places.observe(observed.rows), triangle))
     bench.attempt("conclude", lambda: bench.time(lambda: halves.conclude(descriptor, prepared, products, observed)))
     bench.attempt("whole", lambda: bench.time(lambda: halves.recognise(descriptor)))
     if world.device.type == "cuda":

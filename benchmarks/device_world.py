@@ -12,6 +12,8 @@ from tmapr.device.condition import DeviceCondition
 from tmapr.device.memory import DeviceMemory
 from tmapr.device.places import DevicePlaces
 from tmapr.device.recognition import Recogniser
+from tmapr.device.ridge import DeviceRidge
+from tmapr.device.triangle import UPDATES
 from tmapr.places.classifier import Classifier, Places
 from tmapr.places.grid import Grid
 from tmapr.places.projection import Identity, Projection, Subspace
@@ -31,7 +33,9 @@ class World:
     memory: Memory
     settings: Places
     classifier: Classifier
-    ridge: DenseRidge
+    ridge: DeviceRidge
+    dense: DenseRidge
+    """The same K and W as they are written, for who writes it so."""
     places: DevicePlaces
     condition: DeviceCondition
     queries: Tensor
@@ -60,12 +64,13 @@ class World:
         classifier = Classifier(settings, Grid(np.array([0.0, -CELL / 2]), CELL), Identity(dimension), reducer)
         for place in range(places):
             classifier.grid.enter(np.array([CELL * (place + 0.5), 0.0]))
-        ridge = DenseRidge(dimension, settings.ridge, places, device)
+        ridge = DeviceRidge(dimension, settings.ridge, places, device)
+        dense = DenseRidge(dimension, settings.ridge, places, device)
         taught = DevicePlaces(settings, classifier, ridge, device)
         truth = torch.randint(references, (frames,), generator=generator, device=device)
         queries = normalize(rows[truth] + 0.3 * draw(dimension) + 0.7 * draw(frames, dimension), dim=1).double()
         condition = DeviceCondition(dimension, device)
-        made = cls(device, memory, settings, classifier, ridge, taught, condition, queries, truth)
+        made = cls(device, memory, settings, classifier, ridge, dense, taught, condition, queries, truth)
         made.teach(rows, seen, places)
         return made
 
@@ -76,7 +81,10 @@ class World:
             where = torch.tensor([place], device=self.device)
             row = rows[(seen == place).nonzero()[0, 0]].double()
             lesson = self.places.learn(row, where)
-            self.ridge.absorb_place(where, lesson.weights)
+            self.ridge.absorb_place(where[0], lesson.weights)
+            self.ridge.flush(UPDATES)
+            self.dense.observe(lesson.rows)
+            self.dense.absorb_place(where, lesson.weights)
         for view in self.queries[:20]:
             self.condition.turn_to(1)
             self.condition.note(view, torch.ones((), dtype=torch.float64, device=self.device))

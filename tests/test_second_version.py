@@ -176,7 +176,10 @@ def in_few_dimensions(file):
     return changed(read_experiment(file).system, {"places.mixture.dimension": 8})
 
 
-@pytest.mark.parametrize("stream", [random_stream, rendered_stream], ids=["random", "rendered"])
+@pytest.mark.parametrize(
+    "stream",
+    [pytest.param(random_stream, id="random"), pytest.param(rendered_stream, id="rendered", marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_the_papers_configuration_means_the_same_to_both(file, stream):
     ours, second = follow(in_few_dimensions(file), stream, slice(300))

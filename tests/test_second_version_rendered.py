@@ -5,6 +5,8 @@ import pytest
 from second_checks import SUBSETS, SameOnBothSides, follow_subset
 from second_streams import rendered_stream
 
+pytestmark = pytest.mark.long  # random streams, in the file beside this one, are enough for every day
+
 
 @pytest.fixture(scope="module", params=SUBSETS)
 def sides(request):

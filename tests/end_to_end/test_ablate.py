@@ -148,6 +148,7 @@ def test_with_a_validation_each_row_has_a_threshold_of_its_own(home, tmp_path, c
     assert "11 runs, 11 of them there already" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_rows_are_the_same_bit_for_bit_however_many_work(home, found, tmp_path):
     run = tmp_path / "runs/block"
     shutil.copytree(home / "runs/block/percepts", run / "percepts")

@@ -36,6 +36,8 @@ STREAM = ("data.adapt=[]", "data.test=[]", "data.stream=['dusk', 'night']")
 ENOUGH = 10**6
 """Frames by which a label comes after every sequence has ended."""
 
+METHODS = ["route", pytest.param("paper", marks=pytest.mark.long)]
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
@@ -104,7 +106,7 @@ def assert_same(arrays, others):
         np.testing.assert_array_equal(array, others[name], err_msg=name)
 
 
-@pytest.mark.parametrize("method", ["route", "paper"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("delay", [0, 30, ENOUGH])
 def test_a_stream_is_what_a_plain_loop_says_bit_for_bit(home, tmp_path, method, delay):
     folder = run_copy(home, *STREAM, f"tracking.method='{method}'", f"labels.delay={delay}")
@@ -116,7 +118,7 @@ def test_a_stream_is_what_a_plain_loop_says_bit_for_bit(home, tmp_path, method, 
     assert_same(state_of(folder).classifier.arrays(), classifier.arrays())
 
 
-@pytest.mark.parametrize("method", ["route", "paper"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("mode", ["off", "fused"])
 def test_two_sequences_leave_what_one_leaves_and_another_goes_on_from(home, method, mode):
     settings = (f"tracking.method='{method}'", f"labels.mode='{mode}'", "labels.delay=30")
@@ -162,7 +164,7 @@ def test_a_test_starts_from_what_the_stream_left(home):
     }
 
 
-@pytest.mark.parametrize("method", ["route", "paper"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("mode", ["off", "fused"])
 def test_the_last_sequence_asked_again_is_a_test_from_the_final_state(home, tmp_path, method, mode):
     folder = run_copy(home, *STREAM, f"tracking.method='{method}'", f"labels.mode='{mode}'")

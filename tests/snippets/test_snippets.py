@@ -26,8 +26,19 @@ def is_followed(page):
     return any(block.language != "sh" or {line.typed for line in list_lines(block)} - APART for block in blocks)
 
 
-@pytest.mark.parametrize("page", list(filter(is_followed, PAGES)), ids=name_page)
+FOLLOWED = list(filter(is_followed, PAGES))
+FINDINGS = [page for page in FOLLOWED if page.parent.name == "results"]
+
+
+@pytest.mark.parametrize("page", [page for page in FOLLOWED if page not in FINDINGS], ids=name_page)
 def test_every_snippet_of_a_page_works(page, follow):
+    follow(page)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", FINDINGS, ids=name_page)
+def test_every_snippet_of_a_finding_works(page, follow):
+    """Studies that print their kept rows: seldom touched, and each study has tests of its own."""
     follow(page)
 
 

@@ -5,14 +5,13 @@ both come from one read: that read is what a search costs. float16 halves it; pr
 is then good to 1e-5 and the reference's own rounding is what is lost; see the tests for what that changes.
 """
 
-import os
-
 import numpy as np
 import torch
 from jaxtyping import Float, Float32
 from torch import Tensor
 
 from tmapr.device.standardising import find_middle
+from tmapr.device.triangle import runs_kernels
 from tmapr.retrieval.memory import Memory
 
 _ROWS = 4096
@@ -53,8 +52,3 @@ class DeviceMemory:
             return multiply_rows(rows, queries)
         parts = [queries @ part.to(torch.float32).T for part in torch.split(rows, _ROWS)]
         return torch.cat(parts, dim=1)
-
-
-def runs_kernels(device: torch.device) -> bool:
-    """Whether Triton does the work: on a GPU, and on a CPU that interprets its kernels to test them."""
-    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"

@@ -169,17 +169,15 @@ class Retrieval(Settings):
         some, a place that merely looks alike is alone.
         """
         score, row = float(matches.scores[order[rank]]), int(matches.rows[order[rank]])
-        group = None if matches.modes is None else neighbourhood([int(memory.places[row])])
-
-        def is_here(rows: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-            if group is not None:
-                return np.isin(memory.places[rows], group)
-            return _near(memory.positions[rows], memory.positions[row], self.support_radius or memory.reference.place)
-
-        voters, behind = matches.rows[order[: self.support_matches]], order[rank:]
-        support = is_here(voters).mean() if matches.modes is None else matches.modes[group].sum()
-        rivals = matches.scores[behind][~is_here(matches.rows[behind])]
-        unseen = matches.unseen.scores[~is_here(matches.unseen.rows)]
+        behind = order[rank:]
+        if matches.modes is None:
+            group = None
+            support = self._is_near(memory, matches.rows[order[: self.support_matches]], row, group).mean()
+        else:
+            group = neighbourhood([int(memory.places[row])])
+            support = matches.modes[group].sum()
+        rivals = matches.scores[behind][~self._is_near(memory, matches.rows[behind], row, group)]
+        unseen = matches.unseen.scores[~self._is_near(memory, matches.unseen.rows, row, group)]
         return memory.name_candidate(
             row,
             similarity=memory.measure_cosine(row, descriptor),
@@ -187,6 +185,14 @@ class Retrieval(Settings):
             support=min(float(support), 1.0),
             margin=score - float(max(rivals.max(initial=-np.inf), unseen.max(initial=-np.inf))),
         )
+
+    def _is_near(
+        self, memory: Memory, rows: Int[np.ndarray, " n"], row: int, group: list[int] | None
+    ) -> Bool[np.ndarray, " n"]:
+        """Which references are where a candidate is: around it, or in its group of places where there is one."""
+        if group is not None:
+            return np.isin(memory.places[rows], group)
+        return _near(memory.positions[rows], memory.positions[row], self.support_radius or memory.reference.place)
 
 
 @dataclass(frozen=True, slots=True)
