@@ -54,7 +54,7 @@ class World:
         place_of = (positions[:, 0] // CELL).astype(int)
         seen = torch.as_tensor(place_of, device=device)
         shared = draw(dimension)
-        rows = normalize(0.8 * shared + draw(places, dimension)[seen] + 0.5 * draw(references, dimension), dim=1)
+        rows = normalize(0.8 * shared + draw(places, dimension)[seen] + 0.1 * draw(references, dimension), dim=1)
         memory = remember(
             rows.cpu().numpy(), positions, place_of, np.arange(references), frames=np.arange(references), probes=256
         )
