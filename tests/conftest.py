@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 COMPILED = {
     "tmapr.artifacts.jpeg_scan",
     "tmapr.device.kernels",
+    "tmapr.device.products",
     "tmapr.device.updates",
     "tmapr.artifacts.png_rows",
     "tmapr.device.picture_kernels",

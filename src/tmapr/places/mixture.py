@@ -17,7 +17,8 @@ from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
 from tmapr.config import Settings
 
-_LOG_TAU = float(np.log(2 * np.pi))
+LOG_TAU = float(np.log(2 * np.pi))
+"""Per dimension, twice what normalises a density."""
 
 LAYOUT = {
     "counts": Array("f", "places components", 0),
@@ -135,7 +136,7 @@ class Mixtures:
     def _log_joint(self, row: Float[np.ndarray, " dim"], terms: _Terms) -> Float[np.ndarray, "places m"]:
         """Log of weight times density, for every component; one never born has none."""
         distances = ((row - terms.means) ** 2 / terms.variances).sum(axis=2)
-        density = -0.5 * (distances + terms.log_determinants + self._dim * _LOG_TAU)
+        density = -0.5 * (distances + terms.log_determinants + self._dim * LOG_TAU)
         return density + terms.log_shares
 
     def grow(self, places: int) -> None:

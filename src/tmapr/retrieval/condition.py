@@ -18,19 +18,20 @@ from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
 from tmapr.types import LATEST, NANOSECONDS, Estimate
 
-_FEW = 20.0
+FEW = 20.0
 """Views after which the mean counts half: neighbouring views share more than their condition."""
-_MOST = 0.8
+MOST = 0.8
 """Less than 1: part of a mean is the place's own, where a route is short or all of it looks alike."""
-_REMEMBERED = 200.0
+REMEMBERED = 200.0
 """Views after which older ones fade: conditions change slowly."""
-_SHORTEST = 1e-3
-_ANOTHER_DRIVE = 3600 * NANOSECONDS
+SHORTEST = 1e-3
+"""Below this a view has no direction worth the name."""
+ANOTHER_DRIVE = 3600 * NANOSECONDS
 """After an hour unseen, sun and weather are others."""
 
 LAYOUT = {
     "mean": Array("f", "width", -1.01, 1.01, optional=True),
-    "views": Array("f", "", 0, _REMEMBERED, optional=True),
+    "views": Array("f", "", 0, REMEMBERED, optional=True),
     "stamp": Array("i", "", -LATEST, LATEST, optional=True),
 }
 """Of what `Condition.arrays` gives: all of them, or none."""
@@ -45,7 +46,7 @@ class Shared:
 
     def measure(self, descriptor: Float[np.ndarray, " dim"]) -> float:
         """How like it a view looks: the cosine."""
-        return float(descriptor @ self.mean) / max(float(np.linalg.norm(self.mean)), _SHORTEST)
+        return float(descriptor @ self.mean) / max(float(np.linalg.norm(self.mean)), SHORTEST)
 
     def remove(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " dim"]:
         """What a view has of its own; of no particular length."""
@@ -57,7 +58,7 @@ class Shared:
         """The view as it would be where views share the map's mean instead, at length 1."""
         moved = descriptor - self.weight * (self.mean - mapped)
         length = float(np.linalg.norm(moved))
-        return moved / length if length > _SHORTEST else descriptor
+        return moved / length if length > SHORTEST else descriptor
 
 
 class Condition:
@@ -70,9 +71,9 @@ class Condition:
 
     def recall(self, stamp: int) -> Shared | None:
         """What the views of the drive that a frame of this time belongs to share; None if it is its first."""
-        if self._mean is None or not 0 <= stamp - self._stamp <= _ANOTHER_DRIVE:
+        if self._mean is None or not 0 <= stamp - self._stamp <= ANOTHER_DRIVE:
             return None
-        return Shared(self._mean, _MOST * self._views / (self._views + _FEW))
+        return Shared(self._mean, MOST * self._views / (self._views + FEW))
 
     def follow(self, estimate: Estimate) -> None:
         """Count the view that an estimate is of, as far as it shows the map and nothing that was shown before."""
@@ -84,7 +85,7 @@ class Condition:
         """Count a view, as far as it is a new one of the map; without a share only time goes on."""
         known = self.recall(stamp)
         mean, views = (known.mean, self._views) if known else (np.zeros_like(descriptor), 0.0)
-        self._views, self._stamp = min(views + share, _REMEMBERED), stamp
+        self._views, self._stamp = min(views + share, REMEMBERED), stamp
         # A new array: what was handed out stays as it was.
         self._mean = mean + share / self._views * (descriptor - mean) if share > 0 else mean
 

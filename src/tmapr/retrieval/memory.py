@@ -22,7 +22,7 @@ from tmapr.types import FARTHEST, LATEST, Candidate
 MAPPED = frozenset({"memory.descriptors"})
 """Arrays of a map file worth leaving on disk."""
 
-_BEST = 10
+BEST = 10
 """References among which the closest is looked for."""
 
 LAYOUT = {
@@ -125,7 +125,7 @@ class Memory:
 
     def find_closest(self, ranking: Float[np.ndarray, " refs"], descriptor: Float[np.ndarray, " dim"]) -> float:
         """The highest plain cosine with any of the references that rank best."""
-        best = np.argpartition(-ranking, min(_BEST, len(ranking) - 1))[:_BEST]
+        best = np.argpartition(-ranking, min(BEST, len(ranking) - 1))[:BEST]
         return float((self.descriptors[best] @ descriptor.astype(np.float32)).max())
 
     def drives(self) -> list[Int[np.ndarray, " rows"]]:

@@ -22,11 +22,13 @@ from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.verification import measure_surplus
 from tmapr.types import Candidate, Comparison, PlaceScores, Recognition
 
-_MAD_TO_DEVIATION = 1.4826
-_HALF = 0.5
-_VERIFIED, _CONTROLS = 10, 3
+MAD_TO_DEVIATION = 1.4826
+"""Of a normal distribution."""
+HALF = 0.5
+"""Trust from which on places constrain the search."""
+VERIFIED, _CONTROLS = 10, 3
 """References whose local features are matched: the best ones, and some elsewhere, which are wrong."""
-_SHARPNESS, _BEYOND_DOUBT = 2.0, 0.99
+SHARPNESS, _BEYOND_DOUBT = 2.0, 0.99
 """How a frame's scores are read as probabilities, and the share of one place from which on it needs no second look."""
 _ELSEWHERE = 3.0
 """Radii of a place away from it, where nothing of it is seen."""
@@ -103,7 +105,7 @@ class Retrieval(Settings):
         center, deviation = _center_and_deviation(background)
         trust = self.trust(scores.leverage) if scores and self.mode == "places" else 0.0
         allowed = None
-        if scores and trust >= _HALF and self.best_places:
+        if scores and trust >= HALF and self.best_places:
             allowed = neighbourhood(scores.best(self.best_places))
         rows = np.arange(len(memory)) if allowed is None else memory.rows_of(allowed)
         everywhere = memory.similarities(descriptor, shared=shared) if compare else None
@@ -130,8 +132,8 @@ class Retrieval(Settings):
         self, memory: Memory, matches: "_Matches", references: ReferenceKeypoints, find: LazyKeypoints
     ) -> "_Matches":
         """Match local features with the best references, unless the descriptor leaves no doubt of the place."""
-        best = matches.rows[np.argsort(-matches.scores, kind="stable")[:_VERIFIED]]
-        likely = np.exp(_SHARPNESS * (matches.scores - matches.scores.max()))
+        best = matches.rows[np.argsort(-matches.scores, kind="stable")[:VERIFIED]]
+        likely = np.exp(SHARPNESS * (matches.scores - matches.scores.max()))
         radius = self.support_radius or memory.reference.place
         here = _near(memory.positions[matches.rows], memory.positions[best[0]], radius)
         if likely[here].sum() > _BEYOND_DOUBT * likely.sum() or matches.comparison is None:
@@ -221,7 +223,7 @@ def _near(
 def _center_and_deviation(values: Float[np.ndarray, " n"]) -> tuple[float, float]:
     """Median and MAD, the latter scaled to a standard deviation; 1 where the values do not vary."""
     center = float(np.median(values))
-    deviation = _MAD_TO_DEVIATION * float(np.median(np.abs(values - center)))
+    deviation = MAD_TO_DEVIATION * float(np.median(np.abs(values - center)))
     return center, deviation if deviation > 0 else 1.0
 
 
