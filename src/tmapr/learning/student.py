@@ -37,7 +37,7 @@ _EXAMINED = 3
 _WAITING = 2
 """Those that wait for it: when the next one comes, those around the first are learned."""
 _PATIENT = 6
-"""Lessons that may wait; with more of them a frame brings as many as a view does."""
+"""Lessons that may wait; with more of them a frame brings two, and with twice as many as many as a view does."""
 
 LAYOUT = {
     **put("views.", smoothing.LAYOUT),
@@ -154,7 +154,7 @@ class Student:
             self.roll_back(learned)
         if label and not self.guard.resting:
             self._wait_in_turn(label, learned, weigh)
-        turns = 1 + _COUNTERS if len(self._due) > _PATIENT else 1
+        turns = min(1 + len(self._due) // (1 + _PATIENT), 1 + _COUNTERS)
         return [self._learn_next(learned) for _ in range(min(turns, len(self._due)))]
 
     def _ask(self, vector: Vector, learned: Classifier, weigh: Weigh) -> Float[np.ndarray, "2 refs"]:

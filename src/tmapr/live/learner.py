@@ -13,7 +13,7 @@ from tmapr.journal.moment import Moment
 from tmapr.journal.redo import describe
 from tmapr.live.events import Part
 from tmapr.live.gauges import Gauge
-from tmapr.live.keeper import Keeper
+from tmapr.live.keeper import Keeper, give_back_memory
 from tmapr.localizer import Localizer
 from tmapr.types import Estimate
 
@@ -96,3 +96,4 @@ class Learner:
         if time.monotonic() - self._kept > _BETWEEN:
             self._kept = time.monotonic()
             journal.note_moment(Moment.of(self._localizer))
+            give_back_memory()
