@@ -183,7 +183,8 @@ def test_a_real_process_is_stopped_in_the_middle_of_whatever_it_does(home):
             time.sleep(0.1 * row)
             process.send_signal(signal.SIGINT)
             _, complaint = process.communicate()
-        assert process.returncode == 130, complaint
+        # Python ends by the signal itself if it came while a dataclass was made, though it was caught: 130 to a shell.
+        assert process.returncode in (130, -signal.SIGINT), complaint
         assert "tmapr: interrupted: " in complaint
         assert "Traceback" not in complaint
         assert command("map", "walk.toml", "--run", f"run{row}", "--quiet") == 0

@@ -80,7 +80,7 @@ def parse_script(script: str, words: list[str]) -> None:
     class Parsed(BaseException):
         """Ends the script where it would begin to work."""
 
-    def stop(parser: argparse.ArgumentParser) -> None:
+    def stop(parser: argparse.ArgumentParser, _given: object = None) -> None:
         _, unknown = parser.parse_known_args(words)
         assert unknown == [], f"{script} takes no {unknown}"
         raise Parsed

@@ -17,7 +17,7 @@ def open_perceiver(settings: Perception, device: str = "auto", precision: Precis
     Of the two halves float16 is nearer to float32: it has three bits more, and no activation here needs the range that
     bfloat16 has for them.
     """
-    if settings.is_plugin or find_spec("torch") is None or not opening.needs_torch(settings, device):
+    if settings.is_plugin or not opening.needs_torch(settings, device) or find_spec("torch") is None:
         return opening.open_perceiver(settings, device)
     from tmapr.perception.network import assemble, choose_device
 
