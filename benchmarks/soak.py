@@ -37,7 +37,7 @@ from threads import limit_threads
 from tmapr.artifacts.documents import Document
 from tmapr.data.health import Detector
 from tmapr.experiment import load, read_experiment
-from tmapr.journal.journal import FOLDER, Journal
+from tmapr.journal.writer import JournalWriter
 from tmapr.latency.bench import find_processor
 from tmapr.live.events import Answer, Arrival, Health, Scene
 from tmapr.live.session import begin_session
@@ -142,19 +142,18 @@ def repeat(night: Sequence[Frame], frames: int) -> Iterator[Frame]:
 
 def drive_live(
     world: str, home: Path, frames: int, learn: Learn, cores: Sequence[int]
-) -> tuple[SoakRow, np.ndarray, list[range]]:
-    """The hour live; what was said of each frame, and after which frames the journal says that nothing was taught."""
+) -> tuple[SoakRow, np.ndarray, list[int]]:
+    """The hour live; what was said of each frame, and the frames after which nothing was taught."""
     limit_threads(THREADS, cores)
     folder, night = open_night(world, home)
     held = [replace(frame, image=(lambda counts: lambda: counts)(frame.image())) for frame in night]
     meter = Meter(frames)
     with TemporaryDirectory() as scratch, begin_session(folder, Path(scratch) / "run", learn, "cpu") as session:
+        skipped = listen_for_skipped(session.keeper.journal)
         source = Iterated((Arrival(frame) for frame in repeat(held, frames)), waits=True)
         began = monotonic()
         health = session.drive(source, [meter]).run()
         seconds = monotonic() - began
-        session.keeper.journal.flush()
-        skipped = Journal.open(session.run_folder / FOLDER).skipped
     settled = meter.memory[SETTLED - 1 :]
     middle, most = (1e3 * np.percentile(meter.timings, percent, axis=0) for percent in (50, 99))
     row = SoakRow(
@@ -174,14 +173,26 @@ def drive_live(
         step=(middle[1], most[1]),
         waiting=(middle[2], most[2]),
         waited=float((meter.timings[:, 2] > 1e-4).mean()),
-        skipped=sum(map(len, skipped)),
+        skipped=len(skipped),
         differing=-1,
     )
     return row, meter.digests, skipped
 
 
-def drive_offline(world: str, home: Path, frames: int, learn: Learn, skipped: Sequence[range]) -> np.ndarray:
-    """The hour offline, taught as the journal says.
+def listen_for_skipped(journal: JournalWriter) -> list[int]:
+    """What it is told from now on; by itself it forgets that with its oldest lessons."""
+    heard, note = list[int](), journal.note_skipped
+
+    def listen(number: int) -> None:
+        heard.append(number)
+        note(number)
+
+    journal.note_skipped = listen  # type: ignore[method-assign]
+    return heard
+
+
+def drive_offline(world: str, home: Path, frames: int, learn: Learn, skipped: Sequence[int]) -> np.ndarray:
+    """The hour offline, taught as the journal was told.
 
     Percepts are of two laps, and from then on those of the second with other stamps.
     """
@@ -191,7 +202,7 @@ def drive_offline(world: str, home: Path, frames: int, learn: Learn, skipped: Se
     stream = perceiver.with_inspection(Detector().inspect).stream(repeat(night, min(frames, 2 * len(night))))
     percepts, digests = list(stream), list[int]()
     localizer = load(folder, overrides=[f"labels.mode={learn}"]).new_drive()
-    left_out = {number for stretch in skipped for number in stretch}
+    left_out = set(skipped)
     for number in range(frames):
         estimate = localizer.observe(_find_percept(percepts, number, len(night)))
         digests.append(digest(estimate))
