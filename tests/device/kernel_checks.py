@@ -7,6 +7,7 @@ file in a process of its own. On a machine with a GPU: `pytest tests/device/kern
 import numpy as np
 import pytest
 import torch
+from interpreting import DEVICE, numbers_as_numpy_has_them  # noqa: F401 (a fixture)
 
 from ridges import learned, relative, stream
 from tmapr.device.ridge import DeviceRidge
@@ -15,32 +16,13 @@ from tmapr.exceptions import StateError
 from tmapr.places.analytic import Ridge
 from tmapr.places.triangle import RANK, from_dense, round_up, to_dense
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+pytestmark = pytest.mark.usefixtures("numbers_as_numpy_has_them")
 TUNINGS = {
     "default": Tuning(),
     "one panel wide": Tuning(wide=1, chunk=3, span=16, strip=16, times=1, run=2),
     "half a tile at a time": Tuning(wide=2, chunk=2, span=32, strip=16, times=2, stages=1),
 }
 OTHERS = [name for name in TUNINGS if name != "default"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _scalars_as_numpy_has_them_now():
-    """Triton 3.6 turns arrays of one number into indices in a way that NumPy 2.4 no longer has."""
-    if DEVICE.type == "cuda":
-        yield
-        return
-    from triton.runtime import interpreter
-
-    usual = interpreter._patch_lang_tensor
-
-    def patch(tensor, scope):
-        usual(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
-
-    interpreter._patch_lang_tensor = patch
-    yield
-    interpreter._patch_lang_tensor = usual
 
 
 def random_rows(rng, count, dim):

@@ -7,31 +7,13 @@ this file, see test_device_motion.py. On a machine with a GPU: `pytest tests/dev
 import numpy as np
 import pytest
 import torch
+from interpreting import DEVICE, numbers_as_numpy_has_them  # noqa: F401 (a fixture)
 
 from routes import ROUTES
 from tmapr.device.motion import Moves, advance, advance_fused, lay_lane, make_turns
 from tmapr.tracking.speeds import SPEEDS
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _numbers_may_bound_a_loop():
-    """Interpreted, Triton 3.6 makes an integer of an array of one number in a way that NumPy 2.4 refuses."""
-    if DEVICE.type == "cuda":
-        yield
-        return
-    from triton.runtime import interpreter
-
-    usual = interpreter._patch_lang_tensor
-
-    def patch(tensor, scope):
-        usual(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
-
-    interpreter._patch_lang_tensor = patch
-    yield
-    interpreter._patch_lang_tensor = usual
+pytestmark = pytest.mark.usefixtures("numbers_as_numpy_has_them")
 
 
 def put(array):

@@ -8,32 +8,14 @@ import cv2
 import numpy as np
 import pytest
 import torch
+from interpreting import DEVICE, numbers_as_numpy_has_them  # noqa: F401 (a fixture)
 
 from tmapr.device.fused_preparation import FusedPreparation
 from tmapr.device.preparation import FAULTS
 from tmapr.perception.image import Image
 from tmapr.types import Fault
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _scalars_as_numpy_has_them_now():
-    """Triton 3.6 turns arrays of one number into indices in a way that NumPy 2.4 no longer has."""
-    if DEVICE.type == "cuda":
-        yield
-        return
-    from triton.runtime import interpreter
-
-    usual = interpreter._patch_lang_tensor
-
-    def patch(tensor, scope):
-        usual(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
-
-    interpreter._patch_lang_tensor = patch
-    yield
-    interpreter._patch_lang_tensor = usual
+pytestmark = pytest.mark.usefixtures("numbers_as_numpy_has_them")
 
 
 def prepare_by_kernels(image, counts, size):

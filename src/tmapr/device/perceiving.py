@@ -23,8 +23,8 @@ from tmapr.device.precision import lower_precision
 from tmapr.device.preparation import FAULTS
 from tmapr.perception.image import Image
 from tmapr.perception.network import Network, move_network
-from tmapr.perception.perceiver import AnyPicture, MakePicture, Outputs, Prepare, Seen
-from tmapr.types import Fault, Picture
+from tmapr.perception.perceiver import AnyPicture, Outputs, Seen
+from tmapr.types import Picture
 
 _MOST_PASSES = 8
 """Kept at a time: a graph holds memory of its own, and a camera has one size."""
@@ -42,18 +42,6 @@ class Shape:
     depth: np.dtype
 
 
-@dataclass(frozen=True, slots=True)
-class TakeCounts:
-    """Leaves the counts of an image as they are; what cannot be prepared is refused."""
-
-    image: Image
-
-    def __call__(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
-        """The counts."""
-        self.image.require_counts(counts)
-        return counts
-
-
 class DeviceEye:
     """Prepares images and sees them on one device, in the precision of `dtype`; safe to call from several threads."""
 
@@ -66,7 +54,6 @@ class DeviceEye:
         dtype: torch.dtype = torch.float16,
         choose: ChoosePreparation = choose_preparation,
     ) -> None:
-        self.prepare: Prepare = MakePicture(image, size) if image.bilateral else TakeCounts(image)
         self._image = image
         self._size = size
         self.takes_counts = not image.bilateral

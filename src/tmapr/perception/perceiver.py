@@ -7,7 +7,7 @@ Who prepares images as well, where the network is, is an `Eye`.
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -74,31 +74,11 @@ Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
 """Runs a network on pictures."""
 
 
-Prepare = Callable[[Shaped[np.ndarray, "..."]], Picture | Fault]
-"""What an eye takes of an image, or why nothing is to be seen there; what is no image is refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class MakePicture:
-    """Prepares images here; it can be sent to another process."""
-
-    image: Image
-    size: tuple[int, int]
-
-    def __call__(self, counts: Shaped[np.ndarray, "..."]) -> Picture | Fault:
-        """The picture, or why there is none."""
-        return self.image.prepare(counts, self.size, "area")
-
-
 @runtime_checkable
 class Eye(Protocol):
     """Prepares images and runs a network on them, from counts as they are if it `takes_counts`, else from pictures."""
 
     takes_counts: bool
-
-    @property
-    def prepare(self) -> Prepare:
-        """What comes first: of one image alone, and safe to call from several threads."""
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the network says of one image or more."""
@@ -109,8 +89,7 @@ class PictureEye:
 
     takes_counts = False
 
-    def __init__(self, image: Image, size: tuple[int, int], engine: Engine) -> None:
-        self.prepare = MakePicture(image, size)
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
@@ -122,7 +101,6 @@ class _FullBatches:
     """An eye that is given as many images each time: the last one is repeated until the batch is full."""
 
     def __init__(self, eye: Eye, size: int) -> None:
-        self.prepare = eye.prepare
         self._eye = eye
         self._size = size
         self.takes_counts = eye.takes_counts
@@ -154,7 +132,7 @@ class Perceiver:
         self.dimension = card.dimension
         self._image = image
         self._size = card.input.size
-        self._eye = engine if isinstance(engine, Eye) else PictureEye(image, card.input.size, engine)
+        self._eye = engine if isinstance(engine, Eye) else PictureEye(engine)
         self._inspect = inspect
         self._gyroscope = gyroscope
         self._find_keypoints = find_keypoints
