@@ -21,6 +21,7 @@ COMPILED = {
     "tmapr.artifacts.png_rows",
     "tmapr.device.picture_kernels",
     "tmapr.device.motion_kernels",
+    "tmapr.fusion.joseph",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

@@ -113,7 +113,7 @@ class Fusion(Settings):
         """NIS, νᵀS⁻¹ν, of a reference's position about to correct: 2 in the mean if the filter is honest."""
         surprise = _require_finite(position) - belief.position
         spread = belief.covariance[:2, :2] + self._reference_variance(confidence) * np.eye(2)
-        return float(surprise @ np.linalg.solve(spread, surprise))
+        return kalman.measure_nis(surprise, spread)
 
     def correct_apr(self, belief: Belief, position: Float[np.ndarray, "2"]) -> Belief:
         """Correct with the pose head's position."""
@@ -128,7 +128,7 @@ class Fusion(Settings):
     ) -> float:
         """NIS of a position of any covariance about to correct."""
         surprise = _require_finite(position) - belief.position
-        return float(surprise @ np.linalg.solve(belief.covariance[:2, :2] + covariance, surprise))
+        return kalman.measure_nis(surprise, belief.covariance[:2, :2] + covariance)
 
     def correct(self, belief: Belief, position: Float[np.ndarray, "2"], covariance: Float[np.ndarray, "2 2"]) -> Belief:
         """Correct with a position of any covariance."""
@@ -176,9 +176,9 @@ class Fusion(Settings):
     def _motion_noise(self, dt: float) -> Float[np.ndarray, "4 4"]:
         """Q over `dt`. Only white acceleration gives the same for an interval however it is cut."""
         if self.noise == "paper":
-            return _planar([[self.position_noise * dt**2, 0.0], [0.0, self.velocity_noise * dt]])
+            return _planar(self.position_noise * dt**2, 0.0, 0.0, self.velocity_noise * dt)
         q = self.velocity_noise
-        return _planar([[q * dt**3 / 3, q * dt**2 / 2], [q * dt**2 / 2, q * dt]])
+        return _planar(q * dt**3 / 3, q * dt**2 / 2, q * dt**2 / 2, q * dt)
 
 
 _LEAST_CONFIDENCE = 1e-4
@@ -197,12 +197,17 @@ _OBSERVATION = np.eye(2, 4)
 
 def _transition(dt: float) -> Float[np.ndarray, "4 4"]:
     """F of eq. (7)."""
-    return _planar([[1.0, dt], [0.0, 1.0]])
+    return _planar(1.0, dt, 0.0, 1.0)
 
 
-def _planar(axis: list[list[float]]) -> Float[np.ndarray, "4 4"]:
-    """A (position, velocity) matrix of one axis as that of (x, y, vx, vy)."""
-    return np.kron(np.array(axis), np.eye(2))
+def _planar(position: float, mixed: float, back: float, velocity: float) -> Float[np.ndarray, "4 4"]:
+    """A (position, velocity) matrix of one axis, row by row, as that of (x, y, vx, vy)."""
+    matrix = np.zeros((4, 4))
+    matrix[0, 0] = matrix[1, 1] = position
+    matrix[0, 2] = matrix[1, 3] = mixed
+    matrix[2, 0] = matrix[3, 1] = back
+    matrix[2, 2] = matrix[3, 3] = velocity
+    return matrix
 
 
 def _correct(belief: Belief, position: Float[np.ndarray, "2"], variance: float) -> Belief:

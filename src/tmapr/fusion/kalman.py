@@ -6,7 +6,8 @@ the gain is a Cholesky solve with the innovation's covariance.
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import cho_factor, cho_solve
+
+from tmapr.fusion import joseph
 
 
 def predict(
@@ -16,7 +17,7 @@ def predict(
     noise: Float[np.ndarray, "states states"],
 ) -> tuple[Float[np.ndarray, " states"], Float[np.ndarray, "states states"]]:
     """Mean and covariance after one step of the motion model."""
-    return transition @ mean, _symmetrise(transition @ covariance @ transition.T + noise)
+    return joseph.predict(*(np.ascontiguousarray(each) for each in (mean, covariance, transition, noise)))
 
 
 def correct(
@@ -27,14 +28,10 @@ def correct(
     noise: Float[np.ndarray, "measured measured"],
 ) -> tuple[Float[np.ndarray, " states"], Float[np.ndarray, "states states"]]:
     """Mean and covariance after a measurement, eq. (10); `noise` must be positive definite."""
-    P, H, R = covariance, observation, noise
-    L = cho_solve(cho_factor(H @ P @ H.T + R), H @ P).T
-    # Joseph form: (I − LH)P alone cancels to zero once P exceeds R by sixteen digits, as after a long gap.
-    kept = np.eye(len(mean)) - L @ H
-    return mean + L @ (measurement - H @ mean), _symmetrise(kept @ P @ kept.T + L @ R @ L.T)
+    given = mean, covariance, measurement, observation, noise
+    return joseph.correct(*(np.ascontiguousarray(each, dtype=float) for each in given))
 
 
-def _symmetrise(matrix: Float[np.ndarray, "states states"]) -> Float[np.ndarray, "states states"]:
-    """The same matrix without the last-bit asymmetry that matrix products leave."""
-    mirrored: Float[np.ndarray, "states states"] = matrix + matrix.T
-    return mirrored / 2
+def measure_nis(surprise: Float[np.ndarray, " measured"], spread: Float[np.ndarray, "measured measured"]) -> float:
+    """νᵀS⁻¹ν of an innovation and its covariance."""
+    return float(joseph.measure_nis(np.ascontiguousarray(surprise), np.ascontiguousarray(spread)))

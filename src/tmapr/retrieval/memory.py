@@ -17,6 +17,7 @@ from tmapr.artifacts.layout import Array
 from tmapr.reference import Reference, measure_reference
 from tmapr.retrieval.condition import Shared
 from tmapr.retrieval.keypoints import ReferenceKeypoints
+from tmapr.retrieval.ranking import find_highest
 from tmapr.types import FARTHEST, LATEST, Candidate
 
 MAPPED = frozenset({"memory.descriptors"})
@@ -125,7 +126,7 @@ class Memory:
 
     def find_closest(self, ranking: Float[np.ndarray, " refs"], descriptor: Float[np.ndarray, " dim"]) -> float:
         """The highest plain cosine with any of the references that rank best."""
-        best = np.argpartition(-ranking, min(BEST, len(ranking) - 1))[:BEST]
+        best = find_highest(ranking, BEST)
         return float((self.descriptors[best] @ descriptor.astype(np.float32)).max())
 
     def drives(self) -> list[Int[np.ndarray, " rows"]]:

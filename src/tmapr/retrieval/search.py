@@ -85,12 +85,50 @@ class Retrieval(Settings):
         if self.mode == "off" or not len(memory):
             return Recognition(leverage=leverage)
         matches = self._match(memory, descriptor, scores, neighbourhood, compare, shared)
-        if keypoints and compare and memory.keypoints:
+        return self._rank(memory, descriptor, matches, neighbourhood, leverage, count, keypoints)
+
+    def verify(
+        self,
+        memory: Memory,
+        descriptor: Float[np.ndarray, " dim"],
+        scores: PlaceScores | None,
+        neighbourhood: Neighbourhood,
+        compared: Comparison,
+        keypoints: LazyKeypoints,
+    ) -> Recognition:
+        """The second half of `search`, for a frame that was compared elsewhere and whose place is in doubt."""
+        allowed = self._allow(scores, neighbourhood)
+        rows = np.arange(len(memory)) if allowed is None else memory.rows_of(allowed)
+        total = compared.similarity + compared.place
+        looked_at = np.isin(memory.places[memory.probes], allowed or memory.places)
+        unseen = memory.probes[~looked_at]
+        elsewhere, modes = _Unseen(unseen, total[unseen]), scores.posterior if scores and self.grouped else None
+        matches = _Matches(rows, total[rows], elsewhere, allowed is not None, compared, modes)
+        leverage = scores.leverage if scores else None
+        return self._rank(memory, descriptor, matches, neighbourhood, leverage, None, keypoints)
+
+    def _rank(
+        self,
+        memory: Memory,
+        descriptor: Float[np.ndarray, " dim"],
+        matches: "_Matches",
+        neighbourhood: Neighbourhood,
+        leverage: float | None,
+        count: int | None,
+        keypoints: LazyKeypoints | None,
+    ) -> Recognition:
+        if keypoints and matches.comparison and memory.keypoints:
             matches = self._verify(memory, matches, memory.keypoints, keypoints)
         order = np.argsort(-matches.scores, kind="stable")
         ranks = range(min(count or self.candidates, len(order)))
         found = tuple(self._pick(memory, descriptor, matches, order, rank, neighbourhood) for rank in ranks)
         return Recognition(found, leverage, matches.constrained, matches.comparison)
+
+    def _allow(self, scores: PlaceScores | None, neighbourhood: Neighbourhood) -> list[int] | None:
+        """The places that constrain the search; None where nothing does."""
+        if scores and self.mode == "places" and self.best_places and self.trust(scores.leverage) >= HALF:
+            return neighbourhood(scores.best(self.best_places))
+        return None
 
     def _match(
         self,
@@ -104,9 +142,7 @@ class Retrieval(Settings):
         background = memory.background(descriptor, shared)
         center, deviation = _center_and_deviation(background)
         trust = self.trust(scores.leverage) if scores and self.mode == "places" else 0.0
-        allowed = None
-        if scores and trust >= HALF and self.best_places:
-            allowed = neighbourhood(scores.best(self.best_places))
+        allowed = self._allow(scores, neighbourhood)
         rows = np.arange(len(memory)) if allowed is None else memory.rows_of(allowed)
         everywhere = memory.similarities(descriptor, shared=shared) if compare else None
         cosines = memory.similarities(descriptor, allowed, shared) if everywhere is None else everywhere[rows]

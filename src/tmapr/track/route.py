@@ -14,6 +14,7 @@ from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.artifacts.layout import Array
 from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import Memory
+from tmapr.retrieval.ranking import find_highest
 from tmapr.track.coverage import cover_modes
 from tmapr.track.paper import BELIEF, read_belief, start_anywhere
 from tmapr.tracking import Tracking
@@ -243,17 +244,18 @@ class RouteTracker:
 
     def _name_candidate(self, percept: Percept, compared: Comparison, placing: Placing) -> Candidate:
         """The reference at the believed place that the frame looks most like."""
-        memory, near = self._memory, placing.near
+        memory, near, route = self._memory, placing.near, self.placer.route
         total = compared.similarity + compared.place
         row = int(near[np.argmax(total[near])])
-        far = np.hypot(*(memory.positions - memory.positions[row]).T) > self.placer.radius
-        best = np.argpartition(-total, min(_BEST, len(total) - 1))[:_BEST]
+        score, lowest, best = float(total[row]), float(total.min()), find_highest(total, _BEST)
+        # Not by every reference's distance: a map may have many.
+        total[route.rows[route.tree.query_ball_point(memory.positions[row], self.placer.radius)]] = -np.inf
         return memory.name_candidate(
             row,
             similarity=memory.measure_cosine(row, percept.descriptor),
-            score=float(total[row]),
-            support=float((~far[best]).mean()),
-            margin=float(total[row] - total[far].max(initial=total.min())),
+            score=score,
+            support=float(np.isneginf(total[best]).mean()),
+            margin=score - max(float(total.max()), lowest),
         )
 
     def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> bool:

@@ -62,7 +62,8 @@ class Between:
 
     def read(self, near: Int[np.ndarray, " near"], ordered: Comparison, weights: tuple[float, float]) -> Reading:
         """Mean and covariance of the frame's likelihood over what some references own."""
-        nodes = np.concatenate([np.arange(self.first[each], self.first[each + 1]) for each in near])
+        counts = self.first[near + 1] - self.first[near]
+        nodes = np.arange(counts.sum()) + np.repeat(self.first[near] - np.cumsum(counts) + counts, counts)
         total = _SHARPER * self._profile(nodes, ordered, weights)
         likely = np.exp(total - total.max()) * self.metres[nodes]
         likely /= likely.sum()
