@@ -82,16 +82,16 @@ def compare_with_reference(path: Path, bench: Bench) -> tuple[int, float]:
     pool, plan = torch.from_numpy(lessons.pool).to(bench.device), torch.from_numpy(lessons.plan).to(bench.device)
     state = DeviceRidge(lessons.dim, RIDGE, lessons.classes, bench.device)
     rows, place = pool[0].clone(), plan[0, 2].clone()
-    weights = torch.tensor(WEIGHTS, dtype=torch.float64, device=bench.device)
+    weights = torch.zeros(RANK, dtype=torch.float64, device=bench.device)
 
     def learn() -> None:
         state.observe(rows)
         state.absorb_place(place, weights)
         state.flush(UPDATES)
 
+    # Captured with rows of no weight, which teach nothing.
     update = bench.capture(learn)
-    # What was learned to capture it is forgotten.
-    state.restart()
+    weights.copy_(torch.tensor(WEIGHTS, dtype=torch.float64))
     for turn, (triple, shift, _) in enumerate(lessons.plan.tolist()):
         rows.copy_(torch.roll(pool[triple], shift, 1))
         place.copy_(plan[turn, 2])

@@ -36,7 +36,7 @@ SHAPES = {
         "PART": 64,
     },
     "absorb": {"PLACES": UPDATES, "CLASSES": 128, "BLOCK": 128, "LINES": 16, "PLACE": False},
-    "flush_tiles": {"LEAST": UPDATES, "SLOTS": SLOTS, "SLOTS_UP": 64, "TILE": TILE},
+    "flush_tiles": {"LEAST": UPDATES, "SLOTS": SLOTS, "SLOTS_UP": 64, "TILE": TILE, "STAGES": TUNED.flush_stages},
 }
 INTEGERS = {"chunks", "starts", "counters", "tally"}
 COUNTS = {"width"}

@@ -58,6 +58,7 @@ class Tuning:
     run: int = 4
     """Tiles side by side that a program of the flush rewrites one after the other."""
 
+    flush_stages: int = 1
     flush_warps: int = 4
     flush_registers: int = 168
 
@@ -186,6 +187,7 @@ class Triangle:
             SLOTS=SLOTS,
             SLOTS_UP=power_of_two(SLOTS),
             TILE=TILE,
+            STAGES=self._tuning.flush_stages,
             num_warps=self._tuning.flush_warps,
             maxnreg=self._tuning.flush_registers,
         )

@@ -22,7 +22,10 @@ STEP = tl.constexpr(16)
 
 @triton.jit
 def _factor(products, r0, r1, r2, scale):
-    """Lower Cholesky factor of I + scale · diag(r) · products · diag(r), its entries, and whether there is one."""
+    """Lower Cholesky factor of I + scale · diag(r) · products · diag(r), and whether there is one.
+
+    Of the diagonal the inverse is given, because a division costs as much as some twenty multiplications.
+    """
     p00 = 1.0 + scale * r0 * r0 * tl.load(products)
     p10 = scale * r1 * r0 * tl.load(products + 1)
     p20 = scale * r2 * r0 * tl.load(products + 2)
@@ -30,17 +33,17 @@ def _factor(products, r0, r1, r2, scale):
     p21 = scale * r2 * r1 * tl.load(products + SUMS + 2)
     p22 = 1.0 + scale * r2 * r2 * tl.load(products + 2 * SUMS + 2)
     sound = (p00 > 0.0) & (p00 < float("inf"))
-    l00 = tl.sqrt(tl.where(sound, p00, 1.0))
-    l10 = p10 / l00
-    l20 = p20 / l00
+    i00 = 1.0 / tl.sqrt(tl.where(sound, p00, 1.0))
+    l10 = p10 * i00
+    l20 = p20 * i00
     p11 -= l10 * l10
     sound = sound & (p11 > 0.0) & (p11 < float("inf"))
-    l11 = tl.sqrt(tl.where(sound, p11, 1.0))
-    l21 = (p21 - l20 * l10) / l11
+    i11 = 1.0 / tl.sqrt(tl.where(sound, p11, 1.0))
+    l21 = (p21 - l20 * l10) * i11
     p22 -= l20 * l20 + l21 * l21
     sound = sound & (p22 > 0.0) & (p22 < float("inf"))
-    l22 = tl.sqrt(tl.where(sound, p22, 1.0))
-    return l00, l10, l11, l20, l21, l22, sound
+    i22 = 1.0 / tl.sqrt(tl.where(sound, p22, 1.0))
+    return i00, l10, i11, l20, l21, i22, sound
 
 
 @triton.jit
@@ -84,7 +87,7 @@ def absorb(
     gain0, gain1, gain2 = tl.load(gain + line), tl.load(gain + width + line), tl.load(gain + 2 * width + line)
     sign, information = tl.load(terms), tl.load(terms + 1)
     r0, r1, r2 = tl.sqrt(tl.load(weights)), tl.sqrt(tl.load(weights + 1)), tl.sqrt(tl.load(weights + 2))
-    l00, l10, l11, l20, l21, l22, sound = _factor(products, r0, r1, r2, sign)
+    i00, l10, i11, l20, l21, i22, sound = _factor(products, r0, r1, r2, sign)
     n00, n10, n11, n20, n21, n22, narrow = _factor(products, r0, r1, r2, sign * information)
     total = tl.zeros([BLOCK], tl.float64)
     for start in range(0, CLASSES, BLOCK):
@@ -94,12 +97,12 @@ def absorb(
     slot = tl.load(counters)
     sound = sound & narrow & (tl.abs(tl.sum(total, axis=0)) < float("inf")) & (slot < PLACES)
 
-    a0 = r0 * _miss(targets, scores, 0, column, CLASSES, PLACE) / l00
-    a1 = (r1 * _miss(targets, scores, 1, column, CLASSES, PLACE) - l10 * a0) / l11
-    a2 = (r2 * _miss(targets, scores, 2, column, CLASSES, PLACE) - l20 * a0 - l21 * a1) / l22
-    c2 = a2 / l22
-    c1 = (a1 - l21 * c2) / l11
-    c0 = (a0 - l10 * c1 - l20 * c2) / l00
+    a0 = r0 * _miss(targets, scores, 0, column, CLASSES, PLACE) * i00
+    a1 = (r1 * _miss(targets, scores, 1, column, CLASSES, PLACE) - l10 * a0) * i11
+    a2 = (r2 * _miss(targets, scores, 2, column, CLASSES, PLACE) - l20 * a0 - l21 * a1) * i22
+    c2 = a2 * i22
+    c1 = (a1 - l21 * c2) * i11
+    c0 = (a0 - l10 * c1 - l20 * c2) * i00
     g0, g1, g2 = r0 * gain0, r1 * gain1, r2 * gain2
     change = (
         g0[:, None] * (sign * c0)[None, :] + g1[:, None] * (sign * c1)[None, :] + g2[:, None] * (sign * c2)[None, :]
@@ -107,9 +110,9 @@ def absorb(
     tl.store(at, known + change, mask=sound)
 
     if block == 0:
-        v0 = g0 / n00
-        v1 = (g1 - n10 * v0) / n11
-        v2 = (g2 - n20 * v0 - n21 * v1) / n22
+        v0 = g0 * n00
+        v1 = (g1 - n10 * v0) * n11
+        v2 = (g2 - n20 * v0 - n21 * v1) * n22
         root = tl.sqrt(information)
         out = pending + slot * RANK * width + line
         tl.store(out, root * v0, mask=sound)
@@ -150,6 +153,7 @@ def flush_tiles(
     SLOTS: tl.constexpr,
     SLOTS_UP: tl.constexpr,
     TILE: tl.constexpr,
+    STAGES: tl.constexpr,
 ):
     """A few tiles side by side −= pendingᵀ diag(signs) pending, if at least `LEAST` updates wait; then none does."""
     tl.static_assert(SLOTS == 3 * STEP)
@@ -164,7 +168,7 @@ def flush_tiles(
         top2 = _load_lines(pending, signs, 2 * STEP, panel * TILE + at, width)
         start = tiles + (panel * (panel + 1) // 2).to(tl.int64) * (TILE * TILE)
         in_tile = at[:, None] * TILE + at[None, :]
-        for column in range(first, first + count):
+        for column in tl.range(first, first + count, num_stages=STAGES):
             here = start + column * (TILE * TILE) + in_tile
             settled = tl.load(here)
             left = column * TILE + at
