@@ -3,6 +3,9 @@
 `python benchmarks/device_update.py --out update.json` on a machine with a GPU, a minute; `--device cpu --dim 128` shows
 that it runs. Times are the device's own, between events, of captured graphs. A part that fails says why, and the others
 go on; the file is rewritten after every part.
+
+W after 10 000 updates takes a CPU ten minutes at d = 8448. They need no GPU: `--write-reference weights.npz` on a
+machine without one, then `--reference weights.npz` on the other.
 """
 
 import argparse
@@ -19,13 +22,13 @@ import torch
 from torch import Tensor
 
 from device_bench import WEIGHTS, Bench, Frames
+from device_reference import RIDGE, Lessons, compare_with_reference, write_reference
 from measure import Metric, show
 from tmapr.device.ridge import DeviceRidge
 from tmapr.device.triangle import SLOTS, UPDATES, Triangle, Tuning
 from tmapr.places.analytic import Ridge
 from tmapr.places.triangle import RANK
 
-RIDGE = 0.01
 POOL = 64
 PATIENCE = 20.0
 """Seconds that the CPU may take of a machine that is paid for its GPU."""
@@ -218,7 +221,12 @@ def check_weights(bench: Bench, dim: int, count: int) -> Iterator[Metric]:
     yield Metric(f"d={dim}: W beside the CPU's after {done} updates", error, "", bound=1e-9)
 
 
-def measured(bench: Bench, wanted: list[str], out: Path | None) -> None:
+def check_reference(bench: Bench, path: Path) -> Iterator[Metric]:
+    count, error = compare_with_reference(path, bench)
+    yield Metric(f"W beside the CPU's after {count} updates", error, "", bound=1e-9)
+
+
+def measured(bench: Bench, wanted: list[str], out: Path | None, reference: Path | None = None) -> None:
     """Part by part."""
     ranking: dict[str, float] = {}
     parts: dict[str, tuple[str, Callable[[], Iterator[Metric]]]] = {
@@ -231,6 +239,8 @@ def measured(bench: Bench, wanted: list[str], out: Path | None) -> None:
         "long": ("Against the CPU, long", partial(check_weights, bench, bench.check_dim, bench.check_long)),
         "check": ("Against the CPU", partial(check_weights, bench, bench.dim, bench.check)),
     }
+    if reference:
+        parts["reference"] = (f"Against {reference.name}", partial(check_reference, bench, reference))
     found: dict[str, object] = {"benchmark": "device_update", "torch": torch.__version__, "dim": bench.dim}
     found |= {"classes": bench.classes, "device": str(bench.device)}
     if bench.on_gpu:
@@ -259,8 +269,14 @@ def main() -> None:
     parser.add_argument("--check-dim", type=int, default=1024)
     parser.add_argument("--check-long", type=int, default=10_000, help="updates compared with the CPU's at --check-dim")
     parser.add_argument("--out", type=Path, help="a JSON file")
-    parser.add_argument("parts", nargs="*", help="floor multiply flush updates parts paper long check; all by default")
+    parser.add_argument("--reference", type=Path, help="W of the CPU after --check-long updates, to be compared with")
+    parser.add_argument("--write-reference", type=Path, help="make that file, without a GPU, and do nothing else")
+    names = "floor multiply flush updates parts paper long check reference"
+    parser.add_argument("parts", nargs="*", help=f"of {names}; all by default")
     given = parser.parse_args()
+    if given.write_reference:
+        write_reference(given.write_reference, Lessons(given.dim, given.classes, given.check_long))
+        return
     bench = Bench(
         torch.device(given.device),
         given.dim,
@@ -271,7 +287,7 @@ def main() -> None:
         given.check_long,
     )
     with torch.inference_mode():
-        measured(bench, given.parts, given.out)
+        measured(bench, given.parts, given.out, given.reference)
 
 
 if __name__ == "__main__":

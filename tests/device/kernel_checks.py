@@ -11,7 +11,7 @@ from interpreting import DEVICE, numbers_as_numpy_has_them  # noqa: F401 (a fixt
 
 from ridges import learned, relative, stream
 from tmapr.device.ridge import DeviceRidge
-from tmapr.device.triangle import SLOTS, UPDATES, Triangle, Tuning
+from tmapr.device.triangle import SLOTS, Triangle, Tuning
 from tmapr.exceptions import StateError
 from tmapr.places.analytic import Ridge
 from tmapr.places.triangle import RANK, from_dense, round_up, to_dense
@@ -36,7 +36,8 @@ def test_the_passes_equal_numpy_on_the_full_matrix(tuning, dim, rng):
     root = rng.normal(size=(dim, dim))
     tiles = torch.from_numpy(from_dense(root + root.T, 1.0)).to(DEVICE)
     pending, rows = random_rows(rng, SLOTS, dim), random_rows(rng, RANK, dim)
-    signs = torch.tensor([1.0, -1.0, 1.0] + [0.0] * (UPDATES - 3), dtype=torch.float64).repeat_interleave(RANK).to(DEVICE)
+    signs = torch.zeros(SLOTS, dtype=torch.float64, device=DEVICE)
+    signs[: 3 * RANK] = torch.tensor([1.0, -1.0, 1.0]).repeat_interleave(RANK)
     counters = torch.tensor([3, 3, 0], dtype=torch.int32, device=DEVICE)
     narrow = pending[:, :dim].cpu().numpy()
     settled = root + root.T - narrow.T @ (signs.cpu().numpy()[:, None] * narrow)

@@ -153,9 +153,7 @@ def multiply_tiles(
     elif program < first:
         _respond(program - SLOTS, rows, W, shares, width, CLASSES, BLOCK, TILE)
     else:
-        _multiply_chunk(
-            program - first, tiles, rows, chunks, along, down, width, TILE, SPAN, STRIP, TIMES, STAGES
-        )
+        _multiply_chunk(program - first, tiles, rows, chunks, along, down, width, TILE, SPAN, STRIP, TIMES, STAGES)
 
 
 @triton.jit
