@@ -1,8 +1,8 @@
-"""Triton kernels over the triangle of K: one reading pass, and one that reads and rewrites.
+"""Triton kernels that read K and W once for three rows: X K, X W, X K Xᵀ and the leverage.
 
 The layout is that of `tmapr.places.triangle`: 64×64 tiles, row panel by row panel, diagonal tiles whole. Sums that
-cross programs go through scratch and are added in a fixed order by a second kernel: no atomics, so equal inputs give
-equal bits.
+cross programs go through scratch and are added in a fixed order by a second kernel, and by that one of its programs
+which is done last: no number is added atomically, so equal inputs give equal bits.
 
 Why the reading pass looks as it does. An off-diagonal tile is used twice: its columns against the rows there (a sum
 along each of its lines, which crosses the lanes of a warp) and its lines against the rows there (a sum down its
@@ -18,6 +18,8 @@ import triton
 import triton.language as tl
 
 RANK = tl.constexpr(3)
+SUMS = tl.constexpr(4)
+"""Of a row of X K: its products with the three rows of X, and that row's square."""
 
 
 @triton.jit
@@ -33,21 +35,44 @@ def _dot_slot(slot, pending, signs, rows, dots, width, BLOCK: tl.constexpr):
     total0 = tl.zeros([BLOCK], tl.float64)
     total1 = tl.zeros([BLOCK], tl.float64)
     total2 = tl.zeros([BLOCK], tl.float64)
-    for start in range(0, width, BLOCK):
+    sign = tl.load(signs + slot)
+    for start in range(0, tl.where(sign == 0.0, 0, width), BLOCK):
         inside = start + at < width
         waiting = tl.load(pending + slot * width + start + at, mask=inside, other=0.0)
         total0 += waiting * tl.load(rows + start + at, mask=inside, other=0.0)
         total1 += waiting * tl.load(rows + width + start + at, mask=inside, other=0.0)
         total2 += waiting * tl.load(rows + 2 * width + start + at, mask=inside, other=0.0)
-    sign = tl.load(signs + slot)
     tl.store(dots + slot * RANK, sign * tl.sum(total0, axis=0))
     tl.store(dots + slot * RANK + 1, sign * tl.sum(total1, axis=0))
     tl.store(dots + slot * RANK + 2, sign * tl.sum(total2, axis=0))
 
 
 @triton.jit
+def _respond(program, rows, W, shares, width, CLASSES: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr):
+    """One panel's share of X W for a block of classes."""
+    LINES: tl.constexpr = 16
+    panel = program // (CLASSES // BLOCK)
+    column = program % (CLASSES // BLOCK) * BLOCK + tl.arange(0, BLOCK)
+    sum0 = tl.zeros([LINES, BLOCK], tl.float64)
+    sum1 = tl.zeros([LINES, BLOCK], tl.float64)
+    sum2 = tl.zeros([LINES, BLOCK], tl.float64)
+    for top in tl.static_range(0, TILE, LINES):
+        line = panel * TILE + top + tl.arange(0, LINES)
+        # W is small and needed again, by the lesson; K streams through the cache.
+        weights = tl.load(W + line[:, None] * CLASSES + column[None, :], eviction_policy="evict_last")
+        x0, x1, x2 = _load_rows(rows, line, width)
+        sum0 += x0[:, None] * weights
+        sum1 += x1[:, None] * weights
+        sum2 += x2[:, None] * weights
+    out = shares + panel * (RANK * CLASSES) + column
+    tl.store(out, tl.sum(sum0, axis=0))
+    tl.store(out + CLASSES, tl.sum(sum1, axis=0))
+    tl.store(out + 2 * CLASSES, tl.sum(sum2, axis=0))
+
+
+@triton.jit
 def _multiply_chunk(
-    chunk,
+    program,
     tiles,
     rows,
     chunks,
@@ -55,55 +80,47 @@ def _multiply_chunk(
     down,
     width,
     TILE: tl.constexpr,
-    WIDE: tl.constexpr,
     SPAN: tl.constexpr,
     STRIP: tl.constexpr,
     TIMES: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """A few row panels of one block of `WIDE` column panels: each tile's two shares of the product."""
-    GROUPS: tl.constexpr = WIDE * TILE // SPAN
+    """A few tiles, one below the other: each tile's two shares of the product."""
+    GROUPS: tl.constexpr = TILE // SPAN
     STEPS: tl.constexpr = TILE // (STRIP * TIMES)
-    block = tl.load(chunks + 3 * chunk)
-    first = tl.load(chunks + 3 * chunk + 1)
-    count = tl.load(chunks + 3 * chunk + 2)
-    panels = width // TILE
-    blocks = (panels + WIDE - 1) // WIDE
+    chunk = tl.load(chunks + 4 * program)
+    panel = tl.load(chunks + 4 * program + 1)
+    first = tl.load(chunks + 4 * program + 2)
+    count = tl.load(chunks + 4 * program + 3)
 
     line = tl.arange(0, STRIP)[:, None] * TIMES + tl.arange(0, TIMES)[None, :]
-    group = tl.arange(0, GROUPS)
-    panel = block * WIDE + group * SPAN // TILE
-    column = group[:, None] * SPAN + tl.arange(0, SPAN)[None, :]
-    in_tiles = (column // TILE * TILE * TILE + column % TILE)[None, None, :, :] + line[:, :, None, None] * TILE
+    column = tl.arange(0, GROUPS)[:, None] * SPAN + tl.arange(0, SPAN)[None, :]
+    in_tile = column[None, None, :, :] + line[:, :, None, None] * TILE
     # Rows as wide as the sums, so that Triton gives all of them the layout of the tiles.
-    here = tl.broadcast_to((block * WIDE * TILE + column)[None, :, :], [STRIP, GROUPS, SPAN])
-    known = (panel < panels)[None, :, None]
-    near0 = tl.load(rows + here, mask=known, other=0.0)
-    near1 = tl.load(rows + width + here, mask=known, other=0.0)
-    near2 = tl.load(rows + 2 * width + here, mask=known, other=0.0)
+    here = tl.broadcast_to((panel * TILE + column)[None, :, :], [STRIP, GROUPS, SPAN])
+    near0, near1, near2 = _load_rows(rows, here, width)
     down0 = tl.zeros([STRIP, GROUPS, SPAN], tl.float64)
     down1 = tl.zeros([STRIP, GROUPS, SPAN], tl.float64)
     down2 = tl.zeros([STRIP, GROUPS, SPAN], tl.float64)
     for step in tl.range(0, count * STEPS, num_stages=STAGES):
         row_panel = first + step // STEPS
         top = step % STEPS * (STRIP * TIMES)
-        start = (row_panel * (row_panel + 1) // 2 + block * WIDE).to(tl.int64) * (TILE * TILE) + top * TILE
-        below = (panel <= row_panel)[None, None, :, None]
-        tile = tl.load(tiles + start + in_tiles, mask=below, other=0.0, eviction_policy="evict_first")
+        number = (row_panel * (row_panel + 1) // 2 + panel).to(tl.int64)
+        tile = tl.load(tiles + number * (TILE * TILE) + top * TILE + in_tile, eviction_policy="evict_first")
         far0, far1, far2 = _load_rows(rows, row_panel * TILE + top + line, width)
         # A diagonal tile is whole, so its mirrored share must not be added again.
-        mirrored = (panel < row_panel)[None, None, :, None]
-        down0 += tl.sum(tile * tl.where(mirrored, far0[:, :, None, None], 0.0), axis=1)
-        down1 += tl.sum(tile * tl.where(mirrored, far1[:, :, None, None], 0.0), axis=1)
-        down2 += tl.sum(tile * tl.where(mirrored, far2[:, :, None, None], 0.0), axis=1)
-        out = along + (row_panel * blocks + block) * (RANK * TILE) + top + line
+        mirrored = panel < row_panel
+        down0 += tl.sum(tile * tl.where(mirrored, far0, 0.0)[:, :, None, None], axis=1)
+        down1 += tl.sum(tile * tl.where(mirrored, far1, 0.0)[:, :, None, None], axis=1)
+        down2 += tl.sum(tile * tl.where(mirrored, far2, 0.0)[:, :, None, None], axis=1)
+        out = along + number * (RANK * TILE) + top + line
         tl.store(out, tl.sum(tl.sum(tile * near0[:, None, :, :], axis=2), axis=2))
         tl.store(out + TILE, tl.sum(tl.sum(tile * near1[:, None, :, :], axis=2), axis=2))
         tl.store(out + 2 * TILE, tl.sum(tl.sum(tile * near2[:, None, :, :], axis=2), axis=2))
-    out = down + chunk * (RANK * WIDE * TILE) + column
+    out = down + chunk * (RANK * TILE) + column
     tl.store(out, tl.sum(down0, axis=0))
-    tl.store(out + WIDE * TILE, tl.sum(down1, axis=0))
-    tl.store(out + 2 * WIDE * TILE, tl.sum(down2, axis=0))
+    tl.store(out + TILE, tl.sum(down1, axis=0))
+    tl.store(out + 2 * TILE, tl.sum(down2, axis=0))
 
 
 @triton.jit
@@ -116,23 +133,88 @@ def multiply_tiles(
     along,
     down,
     dots,
+    W,
+    shares,
     width,
     SLOTS: tl.constexpr,
+    CLASSES: tl.constexpr,
+    BLOCK: tl.constexpr,
     TILE: tl.constexpr,
-    WIDE: tl.constexpr,
     SPAN: tl.constexpr,
     STRIP: tl.constexpr,
     TIMES: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """Shares of rows · tiles, chunk by chunk; the first programs see to the pending downdates meanwhile."""
+    """Shares of rows · tiles, chunk by chunk; the first programs see to the pending downdates and to X W meanwhile."""
     program = tl.program_id(0)
+    first = SLOTS + width // TILE * (CLASSES // BLOCK)
     if program < SLOTS:
         _dot_slot(program, pending, signs, rows, dots, width, 1024)
+    elif program < first:
+        _respond(program - SLOTS, rows, W, shares, width, CLASSES, BLOCK, TILE)
     else:
-        _multiply_chunk(
-            program - SLOTS, tiles, rows, chunks, along, down, width, TILE, WIDE, SPAN, STRIP, TIMES, STAGES
-        )
+        _multiply_chunk(program - first, tiles, rows, chunks, along, down, width, TILE, SPAN, STRIP, TIMES, STAGES)
+
+
+@triton.jit
+def _gather_panel(
+    panel,
+    rank,
+    along,
+    down,
+    starts,
+    dots,
+    pending,
+    rows,
+    product,
+    sums,
+    width,
+    SLOTS: tl.constexpr,
+    SLOTS_UP: tl.constexpr,
+    TILE: tl.constexpr,
+    PART: tl.constexpr,
+):
+    """One panel of one row of the product: its shares in their order, less what the pending downdates take."""
+    part, column = tl.arange(0, PART), tl.arange(0, TILE)
+    total = tl.zeros([PART, TILE], tl.float64)
+    number = panel * (panel + 1) // 2
+    for start in range(0, panel + 1, PART):
+        share = along + ((number + start + part) * RANK + rank)[:, None] * TILE + column[None, :]
+        total += tl.load(share, mask=(start + part <= panel)[:, None], other=0.0)
+    last = tl.load(starts + panel + 1)
+    for start in range(tl.load(starts + panel), last, PART):
+        share = down + ((start + part) * RANK + rank)[:, None] * TILE + column[None, :]
+        total += tl.load(share, mask=(start + part < last)[:, None], other=0.0)
+    slot = tl.arange(0, SLOTS_UP)
+    used = slot < SLOTS
+    here = panel * TILE + column
+    dot = tl.load(dots + slot * RANK + rank, mask=used, other=0.0)
+    waiting = tl.load(pending + slot[:, None] * width + here[None, :], mask=used[:, None], other=0.0)
+    found = tl.sum(total, axis=0) - tl.sum(dot[:, None] * waiting, axis=0)
+    tl.store(product + rank * width + here, found)
+    out = sums + (panel * RANK + rank) * SUMS
+    own = tl.load(rows + rank * width + here)
+    x0, x1, x2 = _load_rows(rows, here, width)
+    tl.store(out, tl.sum(x0 * found, axis=0))
+    tl.store(out + 1, tl.sum(x1 * found, axis=0))
+    tl.store(out + 2, tl.sum(x2 * found, axis=0))
+    tl.store(out + 3, tl.sum(own * own, axis=0))
+
+
+@triton.jit
+def _conclude(sums, ridge, products, leverage, counters, panels, PANELS_UP: tl.constexpr):
+    """X K Xᵀ of the panels' sums, and the leverage of the first row; the slot last filled is left behind."""
+    FOUND: tl.constexpr = RANK * SUMS
+    panel, which = tl.arange(0, PANELS_UP), tl.arange(0, 16)
+    inside = (panel < panels)[:, None] & (which < FOUND)[None, :]
+    found = tl.load(sums + panel[:, None] * FOUND + which[None, :], mask=inside, other=0.0, cache_modifier=".cg")
+    total = tl.sum(found, axis=0)
+    tl.store(products + which, total, mask=which < FOUND)
+    share = tl.sum(tl.where(which == 0, total, 0.0), axis=0)
+    energy = tl.sum(tl.where(which == 3, total, 0.0), axis=0)
+    known = tl.load(ridge) * share / tl.where(energy == 0.0, 1.0, energy)
+    tl.store(leverage, tl.where(energy == 0.0, 1.0, tl.where(known > 1.0, 1.0, known)))
+    tl.store(counters, tl.load(counters + 1))
 
 
 @triton.jit
@@ -142,74 +224,61 @@ def gather_product(
     starts,
     dots,
     pending,
+    rows,
     product,
+    sums,
+    tally,
+    shares,
+    scores,
+    ridge,
+    products,
+    leverage,
+    counters,
     width,
     SLOTS: tl.constexpr,
     SLOTS_UP: tl.constexpr,
+    CLASSES: tl.constexpr,
+    BLOCK: tl.constexpr,
+    PANELS_UP: tl.constexpr,
     TILE: tl.constexpr,
-    WIDE: tl.constexpr,
     PART: tl.constexpr,
 ):
-    """One panel of one row of the product: its shares in their order, less what the pending downdates take."""
-    panel, rank = tl.program_id(0), tl.program_id(1)
-    block = panel // WIDE
-    blocks = (width // TILE + WIDE - 1) // WIDE
-    part, column = tl.arange(0, PART), tl.arange(0, TILE)
-    total = tl.zeros([PART, TILE], tl.float64)
-    for start in range(0, block + 1, PART):
-        share = along + ((panel * blocks + start + part) * RANK + rank)[:, None] * TILE + column[None, :]
-        total += tl.load(share, mask=(start + part <= block)[:, None], other=0.0)
-    last = tl.load(starts + block + 1)
-    for start in range(tl.load(starts + block), last, PART):
-        share = down + ((start + part) * RANK + rank)[:, None] * (WIDE * TILE) + panel % WIDE * TILE + column[None, :]
-        total += tl.load(share, mask=(start + part < last)[:, None], other=0.0)
-    slot = tl.arange(0, SLOTS_UP)
-    used = slot < SLOTS
-    dot = tl.load(dots + slot * RANK + rank, mask=used, other=0.0)
-    waiting = tl.load(pending + slot[:, None] * width + panel * TILE + column[None, :], mask=used[:, None], other=0.0)
-    taken = tl.sum(dot[:, None] * waiting, axis=0)
-    tl.store(product + rank * width + panel * TILE + column, tl.sum(total, axis=0) - taken)
+    """The product, panel by panel, then what follows from it; the last programs add up X W.
 
-
-@triton.jit
-def flush_tiles(
-    tiles,
-    pending,
-    signs,
-    counters,
-    panels_of,
-    count,
-    width,
-    LEAST: tl.constexpr,
-    SLOTS: tl.constexpr,
-    TILE: tl.constexpr,
-    RUN: tl.constexpr,
-):
-    """A run of tiles −= pendingᵀ diag(signs) pending, if at least `LEAST` updates wait.
-
-    A run mostly stays in its row panel, whose share of `pending` is then found in the nearest cache.
+    Without classes there is the product alone.
     """
-    if tl.load(counters + 1) >= LEAST:
-        line, column = tl.arange(0, TILE), tl.arange(0, TILE)
-        first = tl.program_id(0) * RUN
-        here = tiles + first.to(tl.int64) * (TILE * TILE) + line[:, None] * TILE + column[None, :]
-        for tile in range(first, tl.minimum(first + RUN, count)):
-            top = pending + tl.load(panels_of + 2 * tile) * TILE + line
-            left = pending + tl.load(panels_of + 2 * tile + 1) * TILE + column
-            at = here + (tile - first) * (TILE * TILE)
-            settled = tl.load(at)
-            for slot in range(SLOTS):
-                # The sign goes to one factor exactly, so that diagonal tiles stay symmetric to the last bit.
-                signed = tl.load(signs + slot) * tl.load(left + slot * width)
-                settled -= tl.load(top + slot * width)[:, None] * signed[None, :]
-            tl.store(at, settled)
-
-
-@triton.jit
-def clear_slots(signs, counters, LEAST: tl.constexpr, SLOTS: tl.constexpr, SLOTS_UP: tl.constexpr):
-    """What was flushed no longer waits; a kernel of its own, since every program of the flush reads the signs."""
-    if tl.load(counters + 1) >= LEAST:
-        slot = tl.arange(0, SLOTS_UP)
-        tl.store(signs + slot, tl.zeros([SLOTS_UP], tl.float64), mask=slot < SLOTS)
-        tl.store(counters, 0)
-        tl.store(counters + 1, 0)
+    program, panels = tl.program_id(0), width // TILE
+    if program < panels * RANK:
+        # The last panels have the most shares.
+        panel, rank = panels - 1 - program // RANK, program % RANK
+        _gather_panel(
+            panel,
+            rank,
+            along,
+            down,
+            starts,
+            dots,
+            pending,
+            rows,
+            product,
+            sums,
+            width,
+            SLOTS,
+            SLOTS_UP,
+            TILE,
+            PART,
+        )
+        if CLASSES > 0:
+            # All of this program's sums are there before it is counted; who is counted last finds those of all.
+            tl.debug_barrier()
+            if tl.atomic_add(tally, 1, sem="acq_rel") == panels * RANK - 1:
+                _conclude(sums, ridge, products, leverage, counters, panels, PANELS_UP)
+                tl.store(tally, 0)
+    else:
+        part = tl.arange(0, PART)
+        column = (program - panels * RANK) * BLOCK + tl.arange(0, BLOCK)
+        answer = tl.zeros([PART, BLOCK], tl.float64)
+        for start in range(0, panels, PART):
+            at = shares + (start + part)[:, None] * (RANK * CLASSES) + column[None, :]
+            answer += tl.load(at, mask=(start + part < panels)[:, None], other=0.0)
+        tl.store(scores + column, tl.sum(answer, axis=0))

@@ -1,7 +1,7 @@
 """The analytic classifier of eq. (2) on a device: what `tmapr.places.analytic.Ridge` is on the CPU, and its files.
 
 A frame reads K once. `observe` keeps X K and X W where they were made; scores and leverage come from them, and so does
-the lesson that `absorb` learns, if it is learned at all. K is rewritten every eighth update.
+the lesson that `absorb` learns, if it is learned at all. K is rewritten every sixteenth update.
 
 `observe`, `absorb`, `absorb_place` and `flush` take and leave tensors on the device and never wait for it, so that a
 CUDA graph can hold them; `grow` past `capacity` makes new tensors, and such a graph must then be captured again. A
@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.artifacts.arrays import Arrays
-from tmapr.device.triangle import SLOTS, UPDATES, Triangle, Tuning, load_tiles, power_of_two
+from tmapr.device.triangle import SLOTS, SUMS, UPDATES, Response, Triangle, Tuning, load_tiles, power_of_two
 from tmapr.exceptions import StateError
 from tmapr.places.analytic import explain_refusal
 from tmapr.places.triangle import RANK, TILE, to_dense
@@ -22,9 +22,9 @@ from tmapr.places.triangle import RANK, TILE, to_dense
 _LEARN, _UNLEARN = 1.0, -1.0
 _FIRST_CAPACITY = 64
 _WIDEST_BLOCK = 128
-_SUMS = 8
+_LINES = 16
+"""Of W, that a program of `absorb` changes; as many programs as there are places for are then at work."""
 _SLOT, _WAITING, _REFUSED = range(3)
-_LOWER = torch.tril_indices(RANK, RANK)
 _IDENTITY = torch.eye(RANK, dtype=torch.float64)
 
 
@@ -53,8 +53,7 @@ class DeviceRidge:
         self._counters = torch.zeros(3, dtype=torch.int32, device=self.device)
         self._rows = self._zeros(RANK, width)
         self._gain = self._zeros(RANK, width)
-        self._sums = self._zeros(width // TILE, _SUMS)
-        self._products = self._zeros(_SUMS)
+        self._products = self._zeros(RANK, SUMS)
         self._leverage = self._zeros(1)
         self._ridge = torch.full((1,), ridge, dtype=torch.float64, device=self.device)
         self._learning, self._unlearning = self.terms(), self.terms(_UNLEARN)
@@ -68,11 +67,19 @@ class DeviceRidge:
         return torch.tensor(array, dtype=torch.float64, device=self.device)
 
     def _make_room(self, capacity: int) -> None:
-        self._W = self._zeros(self._triangle.width, capacity)
+        width = self._triangle.width
+        self._W = self._zeros(width, capacity)
         self._scores = self._zeros(RANK, capacity)
         self._targets = self._zeros(RANK, capacity)
-        self._shares = self._zeros(self._triangle.width // TILE, RANK, capacity)
-        self._columns = torch.arange(capacity, device=self.device).repeat(RANK, 1)
+        self._response = Response(
+            self._W,
+            self._zeros(width // TILE, RANK, capacity),
+            self._scores,
+            self._ridge,
+            self._products,
+            self._leverage,
+            self._counters,
+        )
 
     @property
     def capacity(self) -> int:
@@ -161,32 +168,37 @@ class DeviceRidge:
         """How `absorb` is to take rows: 1 to learn them or −1 to unlearn, and their share that becomes information."""
         return torch.tensor([sign, information], dtype=torch.float64, device=self.device)
 
-    def observe(self, rows: Float[Tensor, "3 dim"]) -> tuple[Float[Tensor, "3 classes"], Float[Tensor, ""]]:
-        """X W, and the leverage of the first row; both until the next time. The one read of K."""
+    def observe(self, rows: Float[Tensor, "3 dim"]) -> tuple[Float[Tensor, "3 capacity"], Float[Tensor, ""]]:
+        """X W, and the leverage of the first row; both until the next time. The one read of K.
+
+        There is a column for every class that there is room for; those of classes that are not there yet are zero.
+        """
+        given = (self._tiles, self._pending, self._signs, self._take(rows), self._gain)
+        self._triangle.multiply(*given, self._response)
+        return self._scores, self._leverage[0]
+
+    def _take(self, rows: Float[Tensor, "3 dim"]) -> Float[Tensor, "3 width"]:
+        """The rows in whole tiles; as they are, if that is how they are."""
+        if rows.shape[1] == self._rows.shape[1] and rows.dtype is torch.float64 and rows.is_contiguous():
+            return rows
         self._rows[:, : self.dim].copy_(rows)
-        self._triangle.multiply(self._tiles, self._pending, self._signs, self._rows, self._gain)
-        if self._triangle.compiled:
-            self._launch_response()
-        else:
-            self._respond()
-        return self._scores[:, : self.classes], self._leverage[0]
+        return self._rows
 
     def absorb(
         self, targets: Float[Tensor, "3 classes"], weights: Float[Tensor, "3"], terms: Float[Tensor, "2"] | None = None
     ) -> None:
         """Learn the rows last observed, once, from the products that were kept: K is neither read nor written.
 
-        Eight lessons wait at most; one more without a `flush` is refused.
+        Sixteen lessons wait at most; one more without a `flush` is refused.
         """
-        self._targets[:, : self.classes].copy_(targets)
-        self._absorb(weights, self._learning if terms is None else terms)
+        self._targets[:, : targets.shape[1]].copy_(targets)
+        self._absorb(self._targets, weights, self._learning if terms is None else terms)
 
     def absorb_place(
         self, place: Int[Tensor, ""], weights: Float[Tensor, "3"], terms: Float[Tensor, "2"] | None = None
     ) -> None:
         """The same for rows that all show one place."""
-        torch.eq(self._columns, place, out=self._targets)
-        self._absorb(weights, self._learning if terms is None else terms)
+        self._absorb(place, weights, self._learning if terms is None else terms)
 
     def flush(self, least: int = 1) -> None:
         """Rewrite K if at least so many updates wait: `UPDATES` after every lesson, 1 before K is looked at."""
@@ -224,62 +236,33 @@ class DeviceRidge:
         state._W[:dim, :classes] = state._send(arrays["weights"])
         return state
 
-    def _launch_response(self) -> None:
-        from tmapr.device import updates
-
-        width, capacity, block = self._triangle.width, self.capacity, min(self.capacity, _WIDEST_BLOCK)
-        panels = width // TILE
-        updates.respond[(panels, capacity // block)](
-            *(self._rows, self._gain, self._W, self._shares, self._sums, width),
-            CLASSES=capacity,
-            BLOCK=block,
-            TILE=TILE,
-            num_warps=8,
-        )
-        updates.conclude[(1 + RANK * capacity // block,)](
-            *(self._shares, self._sums, self._ridge, self._scores, self._products, self._leverage, self._counters),
-            panels=panels,
-            PANELS_UP=power_of_two(panels),
-            CLASSES=capacity,
-            BLOCK=block,
-            PART=32,
-            num_warps=8,
-        )
-
-    def _respond(self) -> None:
-        torch.matmul(self._rows, self._W, out=self._scores)
-        self._products[: len(_LOWER[0])] = (self._rows @ self._gain.T)[_LOWER[0], _LOWER[1]]
-        energy = self._rows[0] @ self._rows[0]
-        found = (self._ridge * self._products[0] / energy).clamp(max=1.0)
-        self._leverage.copy_(torch.where(energy == 0, 1.0, found))
-        self._counters[_SLOT] = self._counters[_WAITING]
-
-    def _absorb(self, weights: Float[Tensor, "3"], terms: Float[Tensor, "2"]) -> None:
+    def _absorb(self, targets: Tensor, weights: Float[Tensor, "3"], terms: Float[Tensor, "2"]) -> None:
+        """Targets are those of each row and class, or the number of the place that all rows show."""
         if not self._triangle.compiled:
-            self._absorb_plainly(weights, terms)
+            self._absorb_plainly(targets, weights, terms)
             return
         from tmapr.device import updates
 
         width, capacity, block = self._triangle.width, self.capacity, min(self.capacity, _WIDEST_BLOCK)
-        updates.absorb[(width // TILE, capacity // block)](
-            *(self._gain, self._products, self._scores, self._targets, weights, terms),
+        updates.absorb[(width // _LINES, capacity // block)](
+            *(self._gain, self._products, self._scores, targets, weights, terms),
             *(self._W, self._pending, self._signs, self._counters, width),
             PLACES=UPDATES,
             CLASSES=capacity,
             BLOCK=block,
-            TILE=TILE,
-            num_warps=8,
+            LINES=_LINES,
+            PLACE=not targets.is_floating_point(),
         )
 
-    def _absorb_plainly(self, weights: Float[Tensor, "3"], terms: Float[Tensor, "2"]) -> None:
+    def _absorb_plainly(self, targets: Tensor, weights: Float[Tensor, "3"], terms: Float[Tensor, "2"]) -> None:
         sign, information = terms
         roots = weights.sqrt()[:, None]
-        products = torch.zeros(RANK, RANK, dtype=torch.float64)
-        products[_LOWER[0], _LOWER[1]] = self._products[: len(_LOWER[0])]
-        products = sign * roots * products * roots.T
+        if not targets.is_floating_point():
+            targets = (torch.arange(self.capacity) == targets).expand(RANK, -1)
+        products = sign * roots * self._products[:, :RANK].T * roots.T
         L, failed = torch.linalg.cholesky_ex(_IDENTITY + products)
         narrow, also_failed = torch.linalg.cholesky_ex(_IDENTITY + information * products)
-        residual = roots * (self._targets - self._scores)
+        residual = roots * (targets.double() - self._scores)
         slot = int(self._counters[_SLOT])
         finite = torch.isfinite(residual.sum() + L.sum() + narrow.sum())
         if failed or also_failed or not finite or slot >= UPDATES:

@@ -1,8 +1,9 @@
 """The triangle of K on a device, in the layout of `tmapr.places.triangle`, and the two passes over it.
 
-The matrix is always `tiles − pendingᵀ diag(signs) pending`, where up to eight updates of three rows wait. `multiply`
-reads the tiles once and writes none; `flush` brings them up to date in one read and write. With eight updates a
-flush, an update costs one read and a quarter of one: at d = 8448 that is 287 MB and 72 MB.
+The matrix is always `tiles − pendingᵀ diag(signs) pending`, where up to sixteen updates of three rows wait. `multiply`
+reads the tiles once and writes none; `flush` brings them up to date in one read and write. With sixteen updates a
+flush, an update costs one read and an eighth of one: at d = 8448 that is 287 MB and 36 MB. More that wait would cost
+more in the products than they save.
 
 Neither waits for the host, and neither's shapes depend on data: both can be captured in a CUDA graph. On the CPU, and
 as the kernels' oracle, the same is done by torch in a few lines.
@@ -17,28 +18,31 @@ from torch import Tensor
 
 from tmapr.places.triangle import RANK, TILE, identity_tiles, round_up
 
-UPDATES = 8
+UPDATES = 16
 """How many updates wait before the tiles are rewritten."""
 
 SLOTS = UPDATES * RANK
 WAITING = 1
 """Of the counters, the one that says how many updates wait."""
 
+SUMS = 4
+"""Of a row of X K: its products with the three rows of X, and that row's square."""
+
+_BLOCK = 64
+"""Classes whose responses a program adds up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
     """How the passes are cut; every choice gives the same results up to rounding."""
 
-    wide: int = 2
-    """Column panels that a program reads side by side: their sums along a line are one share of the product."""
+    chunk: int = 8
+    """Tiles, one below the other, that a program reads."""
 
-    chunk: int = 4
-    """Row panels that a program reads one after the other."""
-
-    span: int = 32
+    span: int = 16
     """Columns that lie side by side in a warp, two for each lane."""
 
-    strip: int = 8
+    strip: int = 16
     """Lines that lie side by side in a program."""
 
     times: int = 2
@@ -52,9 +56,31 @@ class Tuning:
     """Of a thread, at most: three programs then share a processor, and 96 KiB are on their way to it."""
 
     run: int = 4
-    """Tiles that a program of the flush rewrites one after the other."""
+    """Tiles side by side that a program of the flush rewrites one after the other."""
 
-    flush_warps: int = 8
+    flush_stages: int = 1
+    flush_warps: int = 4
+    flush_registers: int = 168
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """W, and where that goes which W and X K say of the rows X."""
+
+    W: Float[Tensor, "width capacity"]
+    shares: Float[Tensor, "panels 3 capacity"]
+    """Of X W, panel by panel."""
+    scores: Float[Tensor, "3 capacity"]
+    ridge: Float[Tensor, "1"]
+    products: Float[Tensor, "3 4"]
+    """X K times each row of X; the last column holds the rows' squares."""
+    leverage: Float[Tensor, "1"]
+    counters: Int[Tensor, "3"]
+
+    @property
+    def addresses(self) -> tuple[Tensor, ...]:
+        """As the kernels take them."""
+        return self.W, self.shares, self.scores, self.ridge, self.products, self.leverage, self.counters
 
 
 def runs_kernels(device: torch.device) -> bool:
@@ -77,8 +103,7 @@ class Triangle:
         panels = self.width // TILE
         self._rows, self._columns = torch.tril_indices(panels, panels, device=device)
         if self.compiled:
-            self._scratch = _Scratch(self.width, device, self._tuning)
-            self._panels_of = torch.stack((self._rows, self._columns), dim=1).to(torch.int32).contiguous()
+            self._scratch = _Scratch(panels, device, self._tuning)
 
     def multiply(
         self,
@@ -87,20 +112,38 @@ class Triangle:
         signs: Float[Tensor, " slots"],
         rows: Float[Tensor, "3 width"],
         product: Float[Tensor, "3 width"],
+        response: Response | None = None,
     ) -> None:
-        """The product ← rows · (tiles − pendingᵀ diag(signs) pending), in one read of the tiles."""
-        if not self.compiled:
-            shares = self._multiply_tiles(tiles, rows)
-            product.copy_(shares - (rows @ pending.T * signs) @ pending)
+        """The product ← rows · (tiles − pendingᵀ diag(signs) pending), in one read of the tiles; and the response."""
+        if self.compiled:
+            self._launch(tiles, pending, signs, rows, product, response)
             return
+        product.copy_(self._multiply_tiles(tiles, rows) - (rows @ pending.T * signs) @ pending)
+        if response:
+            _respond(rows, product, response)
+
+    def _launch(
+        self,
+        tiles: Float[Tensor, " size"],
+        pending: Float[Tensor, "slots width"],
+        signs: Float[Tensor, " slots"],
+        rows: Float[Tensor, "3 width"],
+        product: Float[Tensor, "3 width"],
+        response: Response | None,
+    ) -> None:
         from tmapr.device import kernels
 
         tuning, scratch, panels = self._tuning, self._scratch, self.width // TILE
-        kernels.multiply_tiles[(SLOTS + len(scratch.chunks),)](
-            *(tiles, pending, signs, rows, scratch.chunks, scratch.along, scratch.down, scratch.dots, self.width),
+        classes = response.W.shape[1] if response else 0
+        # Where nothing is asked of W, nothing is read or written there either.
+        W, shares, *to = response.addresses if response else (product,) * 7
+        kernels.multiply_tiles[(SLOTS + panels * (classes // _BLOCK) + len(scratch.chunks),)](
+            *(tiles, pending, signs, rows, scratch.chunks, scratch.along, scratch.down, scratch.dots),
+            *(W, shares, self.width),
             SLOTS=SLOTS,
+            CLASSES=classes,
+            BLOCK=_BLOCK,
             TILE=TILE,
-            WIDE=tuning.wide,
             SPAN=tuning.span,
             STRIP=tuning.strip,
             TIMES=tuning.times,
@@ -108,13 +151,16 @@ class Triangle:
             num_warps=tuning.warps,
             maxnreg=tuning.registers,
         )
-        kernels.gather_product[(panels, RANK)](
-            *(scratch.along, scratch.down, scratch.starts, scratch.dots, pending, product, self.width),
+        kernels.gather_product[(panels * RANK + RANK * classes // _BLOCK,)](
+            *(scratch.along, scratch.down, scratch.starts, scratch.dots, pending, rows, product, scratch.sums),
+            *(scratch.tally, shares, *to, self.width),
             SLOTS=SLOTS,
             SLOTS_UP=power_of_two(SLOTS),
+            CLASSES=classes,
+            BLOCK=_BLOCK,
+            PANELS_UP=power_of_two(panels),
             TILE=TILE,
-            WIDE=tuning.wide,
-            PART=32,
+            PART=64,
         )
 
     def flush(
@@ -132,18 +178,19 @@ class Triangle:
                 signs.zero_()
                 counters[: WAITING + 1] = 0
             return
-        from tmapr.device import kernels
+        from tmapr.device import updates
 
-        count, run = len(self._panels_of), self._tuning.run
-        kernels.flush_tiles[(-(-count // run),)](
-            *(tiles, pending, signs, counters, self._panels_of, count, self.width),
+        runs = self._scratch.runs
+        updates.flush_tiles[(len(runs),)](
+            *(tiles, pending, signs, counters, runs, self._scratch.tally, self.width),
             LEAST=least,
             SLOTS=SLOTS,
+            SLOTS_UP=power_of_two(SLOTS),
             TILE=TILE,
-            RUN=run,
+            STAGES=self._tuning.flush_stages,
             num_warps=self._tuning.flush_warps,
+            maxnreg=self._tuning.flush_registers,
         )
-        kernels.clear_slots[(1,)](signs, counters, LEAST=least, SLOTS=SLOTS, SLOTS_UP=power_of_two(SLOTS), num_warps=1)
 
     def _multiply_tiles(
         self, tiles: Float[Tensor, " size"], rows: Float[Tensor, "3 width"]
@@ -165,27 +212,50 @@ class Triangle:
             blocks -= (signs[slot] * cut[slot, self._rows])[:, :, None] * cut[slot, self._columns][:, None, :]
 
 
+def _respond(rows: Float[Tensor, "3 width"], product: Float[Tensor, "3 width"], to: Response) -> None:
+    torch.matmul(rows, to.W, out=to.scores)
+    to.products[:, :RANK] = product @ rows.T
+    to.products[:, RANK] = rows.square().sum(dim=1)
+    share, energy = to.products[0, 0], to.products[0, RANK]
+    to.leverage.copy_(torch.where(energy == 0, 1.0, (to.ridge * share / energy).clamp(max=1.0)))
+    to.counters[0] = to.counters[WAITING]
+
+
 class _Scratch:
     """How the tiles are dealt to programs, and where these leave their shares of a product.
 
-    Their traffic: a share of 64 numbers for three rows of each row panel and block of column panels, and one for each
-    column panel of a chunk. With the default tuning that is six such shares for eight tiles, 3.5 % of their bytes.
+    Their traffic: a share of 64 numbers for three rows of each tile, and one for each chunk. With the default tuning
+    that is nine such shares for eight tiles, 5 % of their bytes.
     """
 
-    def __init__(self, width: int, device: torch.device, tuning: Tuning) -> None:
-        panels = width // TILE
-        blocks = -(-panels // tuning.wide)
-        chunks: list[tuple[int, int, int]] = []
+    def __init__(self, panels: int, device: torch.device, tuning: Tuning) -> None:
+        chunks: list[tuple[int, int, int, int]] = []
         starts = [0]
-        for block in range(blocks):
-            for first in range(block * tuning.wide, panels, tuning.chunk):
-                chunks.append((block, first, min(tuning.chunk, panels - first)))
+        for panel in range(panels):
+            for first in range(panel, panels, tuning.chunk):
+                chunks.append((len(chunks), panel, first, min(tuning.chunk, panels - first)))
             starts.append(len(chunks))
-        self.chunks = torch.tensor(chunks, dtype=torch.int32, device=device)
-        self.starts = torch.tensor(starts, dtype=torch.int32, device=device)
-        self.along = torch.empty(panels * blocks * RANK * TILE, dtype=torch.float64, device=device)
-        self.down = torch.empty(len(chunks) * RANK * tuning.wide * TILE, dtype=torch.float64, device=device)
-        self.dots = torch.empty(SLOTS * RANK, dtype=torch.float64, device=device)
+        # The short ones last: they are what processors do that would wait for the others.
+        chunks.sort(key=lambda chunk: -chunk[-1])
+        runs = [
+            (panel, first, min(tuning.run, panel + 1 - first))
+            for panel in range(panels)
+            for first in range(0, panel + 1, tuning.run)
+        ]
+        runs.sort(key=lambda run: -run[-1])
+        self.chunks, self.starts, self.runs = (
+            torch.tensor(table, dtype=torch.int32, device=device) for table in (chunks, starts, runs)
+        )
+        self.tally = torch.zeros(1, dtype=torch.int32, device=device)
+        self.along, self.down, self.dots, self.sums = (
+            torch.empty(size, dtype=torch.float64, device=device)
+            for size in (
+                panels * (panels + 1) // 2 * RANK * TILE,
+                len(chunks) * RANK * TILE,
+                SLOTS * RANK,
+                panels * RANK * SUMS,
+            )
+        )
 
 
 def power_of_two(size: int) -> int:
