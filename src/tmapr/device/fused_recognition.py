@@ -25,6 +25,10 @@ MOST_RANKED = 128
 """Of a block as many references can be among the best as it has."""
 
 
+_LANES, _LEAST, _MOST_WARPS = 32, 64, 16
+"""Threads of a warp, entries that are standardised at least, and warps at most."""
+
+
 class Constants(NamedTuple):
     """What kernels read as float64, in the order in which they know it."""
 
@@ -42,7 +46,7 @@ class Constants(NamedTuple):
 class Cut(NamedTuple):
     """What a program takes at a time, and its warps; every choice gives the same numbers."""
 
-    view: int = 1024
+    view: int = 512
     """Numbers of a descriptor."""
     references: int = MOST_RANKED
     """That are ranked among one another."""
@@ -50,8 +54,8 @@ class Cut(NamedTuple):
     ranked: int = 32
     others: int = 256
     """Ranked ones, and those they are compared with at once."""
-    spread_warps: int = 8
     warps: int = 4
+    merging_warps: int = 4
 
 
 class _Ranks(NamedTuple):
@@ -152,24 +156,22 @@ class FusedRecognition:
         self, related: tuple[Tensor, ...], said: DeviceScores
     ) -> tuple[Float[Tensor, "3 2"], Int[Tensor, " capacity"]]:
         memory, places = self._memory, self._places
-        probes, device = power_of_two(len(memory.probes)), memory.device
         capacity = places.capacity if places else 1
-        known = power_of_two(capacity)
+        size = power_of_two(max(len(memory.probes), capacity, _LEAST))
         used, middle, around = (
             (places.used, places.middle, places.around) if places else (memory.probed, memory.middle, memory.probes)
         )
-        spreads, kept = self._take(3, 2), self._take(2 * probes + 6 * known)
-        allowed = torch.empty(capacity, dtype=torch.int8, device=device)
+        spreads, kept = self._take(3, 2), self._take(4, 2, size)
+        allowed = torch.empty(capacity, dtype=torch.int8, device=memory.device)
         jobs = 1 if places is None else 4 if self._best_places else 3
         recognition_kernels.measure_spreads[(jobs,)](
             *(*related, memory.probes, memory.middle),
             *(said.scores, said.scores if said.log_likelihoods is None else said.log_likelihoods, said.leverage),
             *(used, middle, around, kept, spreads, allowed, len(memory.probes), capacity, self._best_places),
-            PROBES=probes,
-            PLACES=known,
+            SIZE=size,
             AROUND=around.shape[1] if places else 1,
             CENTRED=self._packing.centred,
-            num_warps=self._cut.spread_warps,
+            num_warps=min(size // _LANES, _MOST_WARPS),
             enable_fp_fusion=False,
         )
         return spreads, allowed
@@ -208,7 +210,7 @@ class FusedRecognition:
             FIRST=self._first,
             MINE=cut.ranked,
             OTHERS=cut.others,
-            num_warps=cut.warps,
+            num_warps=cut.merging_warps,
         )
         return _Ranks(values, rows)
 

@@ -84,42 +84,32 @@ def find_rivals(
 
 @triton.jit
 def _pack_frame(
-    plain,
     measures,
     constants,
     known,
     leverage,
-    best_rows,
-    likely_parts,
-    blocks,
+    all_likely,
+    near_likely,
+    closest,
     packed,
-    closest_of,
-    FIRST: tl.constexpr,
-    FIRST_UP: tl.constexpr,
-    BLOCKS: tl.constexpr,
     CENTRED: tl.constexpr,
     PLACED: tl.constexpr,
     GATED: tl.constexpr,
 ):
     """What is said of the frame, and of what is familiar."""
-    part = tl.arange(0, BLOCKS)
-    all_likely = tl.sum(tl.load(likely_parts + part, mask=part < blocks, other=0.0), axis=0)
-    near = tl.sum(tl.load(likely_parts + blocks + part, mask=part < blocks, other=0.0), axis=0)
     given, constrained = all_likely * 0.0, all_likely * 0.0
     if PLACED:
         given = tl.load(leverage)
         if GATED:
             constrained = tl.where(find_trust(leverage, constants) >= 0.5, 1.0, 0.0)
+    if CENTRED:
+        drives, familiar = tl.load(known), tl.load(measures + FAMILIAR)
+        tl.store(packed + 3, drives)
+        tl.store(packed + 4, closest)
+        tl.store(packed + 5, familiar)
     tl.store(packed, given)
     tl.store(packed + 1, constrained)
-    tl.store(packed + 2, near / all_likely)
-    if CENTRED:
-        rank = tl.arange(0, FIRST_UP)
-        alike = tl.load(best_rows + FIRST + rank, mask=rank < closest_of, other=0)
-        closest = tl.load(plain + alike, mask=rank < closest_of, other=-float("inf")).to(tl.float64)
-        tl.store(packed + 3, tl.load(known))
-        tl.store(packed + 4, tl.max(closest, axis=0))
-        tl.store(packed + 5, tl.load(measures + FAMILIAR))
+    tl.store(packed + 2, near_likely / all_likely)
 
 
 @triton.jit
@@ -147,30 +137,34 @@ def pack(
     PLACED: tl.constexpr,
     GATED: tl.constexpr,
 ):
-    """All that the host needs, in the order of `Packing`."""
-    _pack_frame(
-        *(plain, measures, constants, known, leverage, best_rows, likely_parts, blocks, packed, closest_of),
-        *(FIRST, FIRST_UP, BLOCKS, CENTRED, PLACED, GATED),
-    )
+    """All that the host needs, in the order of `Packing`; what can be is read before anything is written."""
+    rank, part = tl.arange(0, FIRST_UP), tl.arange(0, BLOCKS)
+    score = tl.load(best_values + rank, mask=rank < FIRST, other=-float("inf"))
+    row = tl.load(best_rows + rank, mask=rank < FIRST, other=0)
+    all_likely = tl.sum(tl.load(likely_parts + part, mask=part < blocks, other=0.0), axis=0)
+    near_likely = tl.sum(tl.load(likely_parts + blocks + part, mask=part < blocks, other=0.0), axis=0)
+    closest = all_likely
+    if CENTRED:
+        alike = tl.load(best_rows + FIRST + rank, mask=rank < closest_of, other=0)
+        closest = tl.max(tl.load(plain + alike, mask=rank < closest_of, other=-float("inf")), axis=0).to(tl.float64)
+    votes = (rank < voters) & (score > -float("inf"))
+    counted = tl.maximum(tl.sum(votes.to(tl.float64), axis=0), 1.0)
     here = packed + 3 + 3 * CENTRED
-    rank = tl.arange(0, FIRST_UP)
-    votes = tl.load(best_values + rank, mask=rank < voters, other=-float("inf")) > -float("inf")
-    counted = tl.sum(votes.to(tl.float64), axis=0)
-    voter = tl.load(best_rows + rank, mask=votes, other=0)
-    part = tl.arange(0, BLOCKS)
     for candidate in range(CANDIDATES):
         best = tl.load(best_rows + candidate)
-        score = tl.load(best_values + candidate)
         x, y = tl.load(positions + 2 * best), tl.load(positions + 2 * best + 1)
-        near = tl.sum(_is_near(positions, voter, votes, x, y, constants).to(tl.float64), axis=0)
+        near = tl.sum(_is_near(positions, row, votes, x, y, constants).to(tl.float64), axis=0)
         rival = tl.max(tl.load(rivals + candidate * blocks + part, mask=part < blocks, other=-float("inf")), axis=0)
+        reached = tl.load(best_values + candidate)
+        cosine = tl.load(plain + best).to(tl.float64)
         tl.store(here + candidate, best.to(tl.float64))
-        tl.store(here + CANDIDATES + candidate, tl.load(plain + best).to(tl.float64))
-        tl.store(here + 2 * CANDIDATES + candidate, score)
-        tl.store(here + 3 * CANDIDATES + candidate, near / tl.maximum(counted, 1.0))
-        tl.store(here + 4 * CANDIDATES + candidate, score - rival)
+        tl.store(here + CANDIDATES + candidate, cosine)
+        tl.store(here + 2 * CANDIDATES + candidate, reached)
+        tl.store(here + 3 * CANDIDATES + candidate, near / counted)
+        tl.store(here + 4 * CANDIDATES + candidate, reached - rival)
     there = here + 5 * CANDIDATES
-    ranked = rank < LIKELY
-    row = tl.load(best_rows + rank, mask=ranked, other=0)
-    tl.store(there + rank, row.to(tl.float64), mask=ranked)
-    tl.store(there + LIKELY + rank, tl.load(best_values + rank, mask=ranked, other=0.0), mask=ranked)
+    tl.store(there + rank, row.to(tl.float64), mask=rank < LIKELY)
+    tl.store(there + LIKELY + rank, score, mask=rank < LIKELY)
+    _pack_frame(
+        *(measures, constants, known, leverage, all_likely, near_likely, closest, packed), *(CENTRED, PLACED, GATED)
+    )

@@ -26,7 +26,8 @@ OWN_LENGTH = tl.constexpr(1)
 FAMILIAR = tl.constexpr(2)
 
 HELD = tl.constexpr(256)
-"""So many others are compared with at once, from registers; more are read from memory, part by part."""
+"""So many are compared with one another at once; more are read again from memory, part by part."""
+PART = tl.constexpr(64)
 
 
 @triton.jit
@@ -125,8 +126,8 @@ def _find_median(mine, middle, kept, SIZE: tl.constexpr):
         tl.store(kept + at, mine)
         tl.debug_barrier()
         count = tl.zeros([SIZE], tl.int32)
-        for start in range(0, SIZE, HELD):
-            count += _count_not_above(tl.load(kept + start + tl.arange(0, HELD)), mine)
+        for start in range(0, SIZE, PART):
+            count += _count_not_above(tl.load(kept + start + tl.arange(0, PART)), mine)
     # The one at k in order is the least that more than k are not above of.
     low = tl.min(tl.where(count > tl.load(middle), mine, float("inf")), axis=0)
     high = tl.min(tl.where(count > tl.load(middle + 1), mine, float("inf")), axis=0)
@@ -175,8 +176,8 @@ def _allow_places(
         tl.store(kept + at, mine)
         tl.debug_barrier()
         before = tl.zeros([SIZE], tl.int32)
-        for start in range(0, SIZE, HELD):
-            part = start + tl.arange(0, HELD)
+        for start in range(0, SIZE, PART):
+            part = start + tl.arange(0, PART)
             before += count_before(tl.load(kept + part), part, mine, at)
     # Neighbours are other threads': what is marked goes through memory.
     marked = kept + SIZE
@@ -210,30 +211,29 @@ def measure_spreads(
     probe_count,
     capacity,
     best,
-    PROBES: tl.constexpr,
-    PLACES: tl.constexpr,
+    SIZE: tl.constexpr,
     AROUND: tl.constexpr,
     CENTRED: tl.constexpr,
 ):
-    """A program for each thing that all references need: how probes, scores and likelihoods spread; the best places."""
+    """A program for each thing that all references need: how probes, scores and likelihoods spread; the best places.
+
+    There is room for all probes and all places in SIZE. A thread for each entry is what Triton finds registers for.
+    """
     job = tl.program_id(0)
+    at = tl.arange(0, SIZE)
+    room = kept + 2 * job * SIZE
     if job == 0:
-        probe = tl.arange(0, PROBES)
-        probed = probe < probe_count
-        row = tl.load(probes + probe, mask=probed, other=0)
+        probed = at < probe_count
+        row = tl.load(probes + at, mask=probed, other=0)
         cosine = _relate(products, sharing, weight, measures, constants, row, probed, CENTRED)
-        _store_spread(cosine, probed, middle, constants, kept, spreads, PROBES)
+        _store_spread(cosine, probed, middle, constants, room, spreads, SIZE)
     else:
-        place = tl.arange(0, PLACES)
-        there = tl.load(used + place, mask=place < capacity, other=0) != 0
-        room = kept + 2 * PROBES + 2 * (job - 1) * PLACES
-        said = tl.load(tl.where(job == 2, likelihoods, scores) + place, mask=there, other=0.0)
+        there = tl.load(used + at, mask=at < capacity, other=0) != 0
+        said = tl.load(tl.where(job == 2, likelihoods, scores) + at, mask=there, other=0.0)
         if job == 3:
-            _allow_places(
-                *(said, there, around, leverage, constants, room, allowed, best, capacity), *(PLACES, AROUND)
-            )
+            _allow_places(said, there, around, leverage, constants, room, allowed, best, capacity, SIZE, AROUND)
         else:
-            _store_spread(said, there, places_middle, constants, room, spreads + 2 * job, PLACES)
+            _store_spread(said, there, places_middle, constants, room, spreads + 2 * job, SIZE)
 
 
 @triton.jit
