@@ -21,7 +21,9 @@ from torch import Tensor
 from device_world import RIGHT, World
 from eager_recognition import EagerMap, EagerState, recognise_eagerly
 from tmapr.artifacts.arrays import take
-from tmapr.device.recognition import Recogniser
+from tmapr.device.found import Found, Prepared
+from tmapr.device.places import Observed
+from tmapr.device.recognition import Recogniser, Steps
 
 GIBIBYTE = 2**30
 Work = Callable[[], object]
@@ -182,19 +184,47 @@ def measure_parts(bench: Bench, world: World) -> None:
     prepared = halves.prepare(descriptor)
     observed = places.observe(places.spread(prepared.view))
     products = memory.multiply(prepared.queries)
-    bench.attempt("prepare", lambda: bench.time(lambda: halves.prepare(descriptor)))
-    bench.attempt("products", lambda: bench.time(lambda: memory.multiply(prepared.queries), memory.nbytes))
     triangle = world.dense.K.nbytes // 2
+    bench.attempt("products", lambda: bench.time(lambda: memory.multiply(prepared.queries), memory.nbytes))
     bench.attempt("ridge", lambda: bench.time(lambda: places.observe(observed.rows), triangle))
-    bench.attempt("conclude", lambda: bench.time(lambda: halves.conclude(descriptor, prepared, products, observed)))
+    bench.attempt("condition's recall", lambda: bench.time(world.condition.recall))
+    bench.attempt("places' rows", lambda: bench.time(lambda: places.spread(prepared.view)))
+    bench.attempt("places' scores", lambda: bench.time(lambda: places.conclude(prepared.view, observed)))
+    for name, steps in (("", halves.steps), ("plain: ", halves.plain)):
+        asked = Asked(steps, world, descriptor, products, observed)
+        bench.attempt(f"{name}prepare", partial(bench.time, asked.prepare))
+        bench.attempt(f"{name}conclude", partial(bench.time, asked.conclude))
+        bench.attempt(f"{name}beside the reads", partial(bench.time, asked.both))
     bench.attempt("whole", lambda: bench.time(lambda: halves.recognise(descriptor)))
     if world.device.type == "cuda":
         bench.attempt("kernels", lambda: count_kernels(lambda: halves.recognise(descriptor)))
+        bench.attempt("to the host", lambda: bench.clock(carry(bench, halves, descriptor)))
     bench.attempt("eager float32", lambda: bench.clock(make_eager(world)))
     measure_beside(bench, world, halves, descriptor)
     if world.device.type == "cuda":
         measure_products(bench, halves, prepared.queries)
-        measure_fused(bench, world, halves, descriptor)
+
+
+class Asked:
+    """What a recogniser does beside the two reads and the places' own scores, of a frame for which these are known."""
+
+    def __init__(
+        self, steps: Steps, world: World, descriptor: Tensor, products: Tensor, observed: Observed
+    ) -> None:
+        self._steps, self._descriptor, self._products, self._observed = steps, descriptor, products, observed
+        self._shared = world.condition.recall()
+        self._prepared = self.prepare()
+        self._scores = world.places.conclude(self._prepared.view, observed)
+
+    def prepare(self) -> Prepared:
+        return self._steps.prepare(self._descriptor, self._shared)
+
+    def conclude(self) -> Found:
+        return self._steps.conclude(self._prepared, self._products, self._scores, self._observed)
+
+    def both(self) -> None:
+        self.prepare()
+        self.conclude()
 
 
 def measure_beside(bench: Bench, world: World, halves: Recogniser, descriptor: Tensor) -> None:
@@ -218,17 +248,6 @@ def measure_products(bench: Bench, halves: Recogniser, queries: Tensor) -> None:
     for cut in (Cut(8, 512, 4, 3), Cut(8, 1024, 8, 3), Cut(16, 512, 8, 1), Cut(16, 512, 8, 4), Cut(32, 256, 8, 3)):
         work = partial(multiply_rows, rows, queries, cut)
         bench.attempt(f"products cut {tuple(cut)}", partial(bench.time, work, size))
-
-
-def measure_fused(bench: Bench, world: World, halves: Recogniser, descriptor: Tensor) -> None:
-    """The same with small kernels joined by torch's compiler."""
-    start = perf_counter()
-    halves.fuse()
-    bench.attempt("fused: whole", lambda: bench.time(lambda: halves.recognise(descriptor)))
-    bench.found["fused: compiled in s"] = perf_counter() - start
-    bench.attempt("fused: to the host", lambda: bench.clock(carry(bench, halves, descriptor)))
-    bench.attempt("fused: kernels", lambda: count_kernels(lambda: halves.recognise(descriptor)))
-    bench.attempt("fused: agreement", lambda: compare(world, halves, bench, descriptor))
 
 
 def carry(bench: Bench, halves: Recogniser, descriptor: Tensor) -> Work:
