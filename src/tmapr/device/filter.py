@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.device.groups import form_groups
-from tmapr.device.motion import Advance, Masses, Moves, choose_motion, hop, lay_crossings, lay_lane, make_turns
+from tmapr.device.motion import Masses, Moves, advance, hop, lay_crossings, lay_lane, make_turns
 from tmapr.tracking.filter import ALIKE
 from tmapr.tracking.route import Route
 from tmapr.tracking.speeds import (
@@ -75,9 +75,8 @@ class DeviceStep(NamedTuple):
 class DeviceRouteFilter:
     """What beliefs over a route are moved and weighed by."""
 
-    def __init__(self, route: Route, device: torch.device, pruned: float = PRUNED, move: Advance | None = None) -> None:
+    def __init__(self, route: Route, device: torch.device, pruned: float = PRUNED) -> None:
         self.route, self.device = route, device
-        self.move = move or choose_motion(device)
         self.pruned, self.length = pruned, float(route.widths.sum())
         self.lane, self._crossings = lay_lane(route, device), lay_crossings(route, device)
         share = route.widths / self.length
@@ -95,7 +94,7 @@ class DeviceRouteFilter:
         self.log_lengths = self.put(np.log([*route.lengths, self.usual]))
         """Of references; the last one stands for what is off the map."""
         self.paces, self.backwards = self.put(np.abs(SPEEDS) * route.speed), self.put(BACKWARDS)
-        self._rates = self.put(-np.array([LEAVE, HOP, RETURN, MIMIC, UNMASK]))
+        self.rates = self.put(-np.array([LEAVE, HOP, RETURN, MIMIC, UNMASK]))
         unit = SPEEDS * route.speed
         self.units = self.put(np.sort([unit / HALF_STEP, unit * HALF_STEP], axis=0))
         self._slack = self.put(np.array([[-ODOMETRY_ERROR], [ODOMETRY_ERROR]]))
@@ -103,6 +102,7 @@ class DeviceRouteFilter:
         self._anywhere = self._begin()
 
     def put(self, array: np.ndarray) -> Tensor:
+        """Where the filter is."""
         return torch.tensor(array, device=self.device)
 
     def restart(self) -> RouteBelief:
@@ -145,7 +145,7 @@ class DeviceRouteFilter:
             far=far,
             reach=2.0 * seen,
         )
-        mass, over = self.move(self.lane, self.turns, moves, belief.mass)
+        mass, over = advance(self.lane, self.turns, moves, belief.mass)
         moved, back = self._exchange(belief, mass, over, metres, fits[:, -1])
         # As long as the whole route takes: nothing is left of what was known.
         anew = (step.seconds * self.route.speed > self.length) & saturated & ~told
@@ -168,7 +168,7 @@ class DeviceRouteFilter:
         self, belief: RouteBelief, mass: Masses, over: Tensor, metres: Scalar, usual: Tensor
     ) -> tuple[RouteBelief, Columns]:
         """Let what moved hop, leave the map, return to it, and be fooled or undeceived."""
-        leaving, hopping, returning, masking, unmasked = -torch.expm1(self._rates * metres)
+        leaving, hopping, returning, masking, unmasked = -torch.expm1(self.rates * metres)
         on = mass[0] if self._crossings is None else hop(self._crossings, hopping, mass[0])
         left = leaving * on.sum(dim=0) + over[0]
         pace = (self.turns @ belief.pace) * usual

@@ -16,7 +16,7 @@ is added in any order are whole numbers.
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
@@ -25,22 +25,6 @@ from tmapr.device.filter import DeviceRouteFilter
 from tmapr.device.ground import BLOCK, PIECE, Sizes, lay_ground
 from tmapr.device.views import NUMBERS, Glimpse, Told, ViewFilter, ViewState, lay_room, split
 from tmapr.device.workspace import make_workspace
-
-
-
-class Views(Protocol):
-    """What takes frames in."""
-
-    filter: DeviceRouteFilter
-
-    def begin(self, dimension: int) -> ViewState:
-        """Before the first frame of a drive."""
-
-    def look(self, state: ViewState, frame: Glimpse) -> tuple[ViewState, Told]:
-        """What is believed after a frame."""
-
-    def look_into(self, state: ViewState, frame: Glimpse, into: ViewState, told: Float[Tensor, " numbers"]) -> None:
-        """Write it over another state, and what crosses into one tensor."""
 
 
 class Launch(NamedTuple):
@@ -96,17 +80,20 @@ class FusedViewFilter:
 
         ground, work, sizes = self._ground, self._work, self._sizes
         blocks, few = sizes.blocks, int(motion_kernels.FEW)
-        moving, some_places = -(-sizes.count // few), -(-sizes.places // int(motion_kernels.PLACES))
+        moving, some_places = 4 * -(-sizes.count // few), -(-sizes.places // int(motion_kernels.PLACES))
         before, after = (ground, work, state, frame), (into, told, sizes)
         return [
             Launch(survey_kernels.survey, 3 * blocks + sizes.pieces, 4, (*before, told, sizes)),
-            Launch(motion_kernels.note_moves, moving + some_places + 1, 4, (*before, sizes)),
-            Launch(motion_kernels.deal_out, 2 * blocks + some_places, 4, (ground, work, sizes)),
-            Launch(weigh_kernels.weigh, blocks + sizes.places + 1, 4, (*before, sizes)),
-            Launch(peak_kernels.rank_all, blocks, 4, (ground, work, sizes)),
-            Launch(peak_kernels.look_around, blocks, 4, (ground, work, sizes)),
+            Launch(motion_kernels.note_moves, moving + some_places + 1, 8, (*before, sizes)),
+            Launch(motion_kernels.deal_out, 2 * blocks + some_places, 8, (ground, work, sizes)),
+            Launch(weigh_kernels.weigh, blocks + sizes.places + 1, 8, (*before, sizes)),
+            Launch(peak_kernels.rank_all, blocks, 8, (ground, work, sizes)),
+            Launch(peak_kernels.look_around, blocks, 8, (ground, work, sizes)),
             Launch(settle_kernels.settle, 2 * blocks + sizes.pieces + 1, 4, (*before, *after)),
         ]
+
+
+Views = ViewFilter | FusedViewFilter
 
 
 def choose_views(filter_: DeviceRouteFilter, radius: float, dimension: int) -> Views:

@@ -6,14 +6,12 @@ Each value is a tuple of tensors, and goes to a kernel as it is.
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.device.filter import Columns, DeviceRouteFilter, Scalar
 from tmapr.device.motion import Masses
 from tmapr.tracking.place import ELSEWHERE
-
 
 BLOCK, PIECE = 128, 1024
 """References, and numbers of a descriptor, that a program looks at."""
@@ -36,7 +34,10 @@ class Cells(NamedTuple):
 
 
 class Speeds(NamedTuple):
-    """How speeds change, how usual each is, metres a second of each, and the least and the most of them."""
+    """How speeds change, how usual each is, metres a second of each, and the least and the most of them.
+
+    And the rates of leaving, hopping, returning, mimicking and being undeceived.
+    """
 
     turns: Float[Tensor, "speeds speeds"]
     prior: Float[Tensor, " speeds"]
@@ -44,6 +45,7 @@ class Speeds(NamedTuple):
     backwards: Float[Tensor, " speeds"]
     near: Float[Tensor, " speeds"]
     far: Float[Tensor, " speeds"]
+    rates: Float[Tensor, "5"]
 
 
 class References(NamedTuple):
@@ -135,7 +137,7 @@ def lay_ground(filter_: DeviceRouteFilter, radius: float) -> Ground:
         ),
         speeds=Speeds(
             filter_.turns, filter_.prior, filter_.paces, filter_.backwards.double(),
-            *(each.contiguous() for each in filter_.units),
+            *(each.contiguous() for each in filter_.units), filter_.rates,
         ),
         references=_lay_references(filter_),
         places=_lay_places(filter_),

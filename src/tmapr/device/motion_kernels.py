@@ -32,7 +32,7 @@ _SLACK = tl.constexpr(speeds.ODOMETRY_ERROR)
 @triton.jit
 def note_moves(ground, work, state, frame, sizes):
     """Note where the ends of what moves come to lie, and what returns to the map; and the numbers of the step."""
-    program, moving = tl.program_id(0), tl.cdiv(sizes.count, FEW)
+    program, moving = tl.program_id(0), 4 * tl.cdiv(sizes.count, FEW)
     if program < moving:
         _note(ground, work, state, frame, sizes, program)
     elif program < moving + tl.cdiv(sizes.places, PLACES):
@@ -42,43 +42,32 @@ def note_moves(ground, work, state, frame, sizes):
 
 
 @triton.jit
-def _note(ground, work, state, frame, sizes, block):
-    """What is at some references: see `motion._lay_stretches` and `_deal_out`."""
-    count = sizes.count
-    begun, change, seconds, metres = compare_views(ground, work, state, frame, sizes)
+def _note(ground, work, state, frame, sizes, program):
+    """What of one kind, driving or standing, is at some references: see `motion._lay_stretches` and `_deal_out`."""
+    count, part, block = sizes.count, program % 4, program // 4
+    kind, stood = part % 2, part >= 2
+    step = compare_views(ground, work, state, frame, sizes)
+    begun, change, seconds, metres = step
     moves = begun & (change >= 1.0) & (begins_anew(ground, change, seconds, metres) == 0)
     speed, row = tl.arange(0, LINES)[:, None], block * FEW + tl.arange(0, FEW)[None, :]
-    inside = (speed < SPEEDS) & (row < count)
-    at = speed * count + row
-    on = tl.load(work.mixed + at, mask=inside, other=0.0)
-    mimics = tl.load(work.mixed + SPEEDS * count + at, mask=inside, other=0.0)
-    lost_on, lost_mimics = tl.zeros([FEW], tl.float64), tl.zeros([FEW], tl.float64)
-    if moves & (tl.max(tl.max(on + mimics, axis=1), axis=0) > 0.0):
-        told = metres == metres
+    plane = kind * SPEEDS + speed
+    mass = tl.load(work.mixed + plane * count + row, mask=(speed < SPEEDS) & (row < count), other=0.0)
+    lost = tl.zeros([FEW], tl.float64)
+    if moves & (tl.max(tl.max(mass, axis=1), axis=0) > 0.0):
         lengths = tl.load(ground.references.log_lengths + row, mask=row < count, other=0.0)
         fits = weigh_ways(ground, speed, lengths, change, seconds, metres)
-        halt = tl.where(told, 0.0, tl.where(change >= FAR_VIEW, 0.25, 1.0).to(tl.float64) * _HALTED)
-        for stood in tl.static_range(2):
-            into, until, head, tail, dense, gone, apart, around = _lay_stretches(
-                ground, sizes, speed, row, change, seconds, metres, stood
-            )
-            if stood:
-                moving_on, moving_mimics = on * halt, mimics * _STUCK
-            else:
-                moving_on, moving_mimics = on * (fits * (1.0 - halt)), mimics * (1.0 - _STUCK)
-            lost_on += tl.sum(moving_on * gone, axis=0)
-            lost_mimics += tl.sum(moving_mimics * gone, axis=0)
-            _note_ends(ground, work, sizes, speed, row, moving_on, into, until, head, tail, dense, apart, around)
-            _note_ends(
-                ground, work, sizes, SPEEDS + speed, row, moving_mimics, into, until, head, tail, dense, apart, around
-            )
+        halt = tl.where(metres == metres, 0.0, tl.where(change >= FAR_VIEW, 0.25, 1.0).to(tl.float64) * _HALTED)
+        halt = tl.where(kind == 0, halt, _STUCK + tl.zeros_like(halt))
+        mass *= tl.where(stood, halt, tl.where(kind == 0, fits, 1.0) * (1.0 - halt))
+        stretch = _lay_stretches(ground, sizes, speed, row, step, stood)
+        lost += tl.sum(mass * stretch[5], axis=0)
+        _note_ends(ground, work, sizes, plane, row, mass, stretch)
     to = block * FEW + tl.arange(0, FEW)
-    tl.store(work.lost + to, lost_on, mask=to < count)
-    tl.store(work.lost + count + to, lost_mimics, mask=to < count)
+    tl.store(work.lost + part * count + to, lost, mask=to < count)
 
 
 @triton.jit
-def _lay_stretches(ground, sizes, speed, row, change, seconds, metres, stood: tl.constexpr):
+def _lay_stretches(ground, sizes, speed, row, step, stood):
     """Where everything moves to: at its speed, or up to a view's length back or ahead of where it stood."""
     inside, cells, driven = row < sizes.count, ground.cells, speed < SPEEDS
     begin = tl.load(cells.here + row, mask=inside, other=0.0)
@@ -86,17 +75,15 @@ def _lay_stretches(ground, sizes, speed, row, change, seconds, metres, stood: tl
     low = tl.load(cells.start + row, mask=inside, other=0.0)
     high = tl.load(cells.stop + row, mask=inside, other=1.0)
     loops = tl.load(cells.closed + row, mask=inside, other=0) != 0
-    if stood:
-        span = 2.0 * tl.minimum(change, FAR_VIEW) * tl.load(cells.lengths + row, mask=inside, other=0.0)
-        backwards = tl.load(ground.speeds.backwards + speed, mask=driven, other=0.0) > 0.0
-        begin = tl.where(backwards, begin - span, begin)
-        end = tl.where(backwards, end, end + span)
-    else:
-        told, slack = is_possible(ground, speed, metres) * metres, _SLACK * tl.abs(metres)
-        near = tl.load(ground.speeds.near + speed, mask=driven, other=0.0) * seconds
-        far = tl.load(ground.speeds.far + speed, mask=driven, other=0.0) * seconds
-        begin += tl.where(metres == metres, told - slack, near)
-        end += tl.where(metres == metres, told + slack, far)
+    _, change, seconds, metres = step
+    span = 2.0 * tl.minimum(change, FAR_VIEW) * tl.load(cells.lengths + row, mask=inside, other=0.0)
+    backwards = tl.load(ground.speeds.backwards + speed, mask=driven, other=0.0) > 0.0
+    told, slack = is_possible(ground, speed, metres) * metres, _SLACK * tl.abs(metres)
+    near = tl.load(ground.speeds.near + speed, mask=driven, other=0.0) * seconds
+    far = tl.load(ground.speeds.far + speed, mask=driven, other=0.0) * seconds
+    near, far = tl.where(metres == metres, told - slack, near), tl.where(metres == metres, told + slack, far)
+    begin += tl.where(stood, tl.where(backwards, -span, 0.0), near)
+    end += tl.where(stood, tl.where(backwards, 0.0, span), far)
 
     loop, length = high - low, end - begin
     everywhere = loops & (length >= loop)
@@ -142,8 +129,9 @@ def _count(mass):
 
 
 @triton.jit
-def _note_ends(ground, work, sizes, plane, row, mass, into, until, head, tail, dense, apart, around):
+def _note_ends(ground, work, sizes, plane, row, mass, stretch):
     """The parts of cells that ends lie in, and what is opened after the first and closed at the last."""
+    into, until, head, tail, dense, _, apart, around = stretch
     count = sizes.count
     some = mass > 0.0
     far_apart, around = some & apart, some & around
@@ -203,6 +191,7 @@ def _deal_out(ground, work, sizes, kind, block):
         tl.store(work.parts.moved_hopped + block, tl.sum(column * hopped, axis=0))
     else:
         strayed = tl.load(work.lost + count + row, mask=inside, other=0.0)
+        strayed += tl.load(work.lost + 3 * count + row, mask=inside, other=0.0)
         tl.store(work.parts.moved_mimics + block, tl.sum(column, axis=0))
         tl.store(work.parts.strayed + block, tl.sum(strayed, axis=0))
 

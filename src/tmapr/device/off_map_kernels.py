@@ -22,11 +22,12 @@ from tmapr.device.route_sums import (
 )
 from tmapr.tracking import speeds
 
-PLACES = tl.constexpr(16)
-"""That a program looks at."""
-_LEAVE, _HOP, _RETURN = (tl.constexpr(each) for each in (speeds.LEAVE, speeds.HOP, speeds.RETURN))
-_MIMIC, _UNMASK, _REACH = (tl.constexpr(each) for each in (speeds.MIMIC, speeds.UNMASK, speeds.REACH))
-_ANYWHERE = tl.constexpr(speeds.ANYWHERE)
+PLACES, _OTHERS = tl.constexpr(16), tl.constexpr(32)
+"""That a program looks at, and of those in their reach at a time."""
+_RATES = tl.constexpr(5)
+_LEAVING, _HOPPING, _RETURNING, _MASKING, _UNMASKED = (tl.constexpr(each) for each in range(5))
+"""Chances on the way to a new view, in the order of their rates: see `DeviceRouteFilter`."""
+_REACH, _ANYWHERE = tl.constexpr(speeds.REACH), tl.constexpr(speeds.ANYWHERE)
 MOVED, STAYED, ANEW = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 """Where a belief comes from: what moved, what was there before the first view, or the beginning of a drive."""
 _SMALLEST = tl.constexpr(1e-300)
@@ -50,13 +51,23 @@ def _measure_way(ground, work, state, sizes, change, seconds, metres):
 def _change_pace(ground, state, change, seconds, metres):
     """How fast it is driven off the map, weighed by the view, and what that leaves of it."""
     speed, before = tl.arange(0, LINES)[:, None], tl.arange(0, LINES)[None, :]
-    turns = tl.load(
-        ground.speeds.turns + speed * SPEEDS + before, mask=(speed < SPEEDS) & (before < SPEEDS), other=0.0
-    )
+    turns = tl.load(ground.speeds.turns + speed * SPEEDS + before, mask=(speed < SPEEDS) & (before < SPEEDS), other=0.0)
     pace = tl.sum(turns * tl.load(state.belief.pace + before, mask=before < SPEEDS, other=0.0), axis=1)
     fits = weigh_ways(ground, tl.arange(0, LINES), tl.load(ground.fixed.log_usual), change, seconds, metres)
     pace *= fits
     return pace, tl.sum(pace, axis=0)
+
+
+@triton.jit
+def _chance_all(ground, way):
+    """Of leaving the map, hopping, returning, being fooled and being undeceived: at once, or the code is five times it."""
+    at = tl.arange(0, 8)
+    return chance_within(-tl.load(ground.speeds.rates + at, mask=at < _RATES, other=0.0), way)
+
+
+@triton.jit
+def _take(chances, which: tl.constexpr):
+    return tl.sum(tl.where(tl.arange(0, 8) == which, chances, 0.0), axis=0)
 
 
 @triton.jit
@@ -67,12 +78,13 @@ def send_back(ground, work, state, frame, sizes, program):
     _, fit = _change_pace(ground, state, change, seconds, metres)
     place = program * PLACES + tl.arange(0, PLACES)
     inside = place < sizes.places
-    mass = chance_within(_RETURN, way) * fit * tl.load(state.belief.off + place, mask=inside, other=0.0)
+    returning = _take(_chance_all(ground, way), _RETURNING)
+    mass = returning * fit * tl.load(state.belief.off + place, mask=inside, other=0.0)
     reach = tl.load(state.belief.reach + place, mask=inside, other=0.0) + _REACH * way
     far = (mass < tl.load(ground.fixed.pruned)) | (reach >= tl.load(ground.fixed.extent))
-    reached = tl.zeros([PLACES, WIDTH], tl.float64)
-    for start in range(0, sizes.places, WIDTH):
-        other = start + tl.arange(0, WIDTH)
+    reached = tl.zeros([PLACES, _OTHERS], tl.float64)
+    for start in range(0, sizes.places, _OTHERS):
+        other = start + tl.arange(0, _OTHERS)
         share = tl.load(ground.places.share + other, mask=other < sizes.places, other=0.0)
         within = _is_within(ground, sizes, place[:, None], reach[:, None], other[None, :])
         reached += tl.where(within, share[None, :], 0.0)
@@ -97,9 +109,9 @@ def _is_within(ground, sizes, place, reach, other):
 def receive(ground, work, sizes, program):
     """What returns to some places, for a share of the way."""
     place = program * PLACES + tl.arange(0, PLACES)
-    back = tl.zeros([WIDTH, PLACES], tl.float64)
-    for start in range(0, sizes.places, WIDTH):
-        other = start + tl.arange(0, WIDTH)
+    back = tl.zeros([_OTHERS, PLACES], tl.float64)
+    for start in range(0, sizes.places, _OTHERS):
+        other = start + tl.arange(0, _OTHERS)
         inside = other < sizes.places
         dealt = tl.load(work.dealt + other, mask=inside, other=0.0)
         reach = tl.load(work.grown + other, mask=inside, other=0.0)
@@ -117,8 +129,9 @@ def note_step(ground, work, state, frame, sizes):
     pace, fit = _change_pace(ground, state, change, seconds, metres)
     anew = begins_anew(ground, change, seconds, metres)
     moved = begun & (anew == 0)
-    leaving, unmasked = chance_within(_LEAVE, way), chance_within(_UNMASK, way)
-    returning, masking = chance_within(_RETURN, way), chance_within(_MIMIC, way)
+    chances = _chance_all(ground, way)
+    leaving, unmasked = _take(chances, _LEAVING), _take(chances, _UNMASKED)
+    returning, masking = _take(chances, _RETURNING), _take(chances, _MASKING)
     off = add_up(state.belief.off, sizes.places) * fit
     step = work.step
     tl.store(step.change, change)
@@ -128,7 +141,7 @@ def note_step(ground, work, state, frame, sizes):
     tl.store(step.view, view)
     tl.store(step.source, tl.where(moved, MOVED, tl.where(begun, ANEW, STAYED)))
     tl.store(step.leaving, leaving)
-    tl.store(step.hopping, tl.where(moved, chance_within(_HOP, way), 0.0))
+    tl.store(step.hopping, tl.where(moved, _take(chances, _HOPPING), 0.0))
     tl.store(step.ended, fit * unmasked)
     tl.store(step.fit, fit)
     tl.store(step.staying, tl.where(moved, 1.0 - leaving, 1.0))
@@ -158,7 +171,7 @@ def _note_pace(ground, work, state, begun, moved, pace):
 @triton.jit
 def leave(ground, work, state, sizes, place):
     """What is off the map after the motion, left from a place, and its reach."""
-    step, count = work.step, sizes.count
+    step = work.step
     first, after = tl.load(ground.places.begins + place), tl.load(ground.places.begins + place + 1)
     there, over = tl.zeros([WIDTH], tl.float64), tl.zeros([WIDTH], tl.float64)
     for start in range(first, after, WIDTH):
@@ -166,6 +179,7 @@ def leave(ground, work, state, sizes, place):
         row = tl.load(ground.places.members + at, mask=at < after, other=0)
         there += tl.load(work.columns + row, mask=at < after, other=0.0)
         over += tl.load(work.lost + row, mask=at < after, other=0.0)
+        over += tl.load(work.lost + 2 * sizes.count + row, mask=at < after, other=0.0)
     first, after = tl.load(ground.places.hops_begin + place), tl.load(ground.places.hops_begin + place + 1)
     hopped = tl.zeros([WIDTH], tl.float64)
     for start in range(first, after, WIDTH):

@@ -85,7 +85,7 @@ def look_around(ground, work, sizes):
     near = inside[None, :] & (squared <= tl.load(ground.fixed.near))
     away = inside[None, :] & (squared > tl.load(ground.fixed.elsewhere))
     tl.store(work.around + block * TOPS + slot, tl.sum(tl.where(near, on[None, :], 0.0), axis=1))
-    for measure in tl.static_range(2):
+    for measure in range(2):
         match = tl.load(work.measures + measure * count + row, mask=inside, other=0.0)[None, :]
         to = (measure * blocks + block) * TOPS + slot
         tl.store(work.here + to, tl.max(tl.where(near, match, float("-inf")), axis=1))

@@ -26,17 +26,22 @@ _NARROWEST, _SPREAD = tl.constexpr(1e-9), tl.constexpr(1e-6)
 def settle(ground, work, state, frame, into, told, sizes):
     """Write the state after the frame, and what is told of it."""
     program, new = tl.program_id(0), tl.load(work.step.new) != 0
+    peak, p_place, here, wrong = _find_peak(work, sizes)
+    levels = _begin_levels(state, here, wrong)
+    scales = _weigh_map(work, sizes, levels, here, wrong)
     if program < 2 * sizes.blocks:
-        _, _, here, wrong = _find_peak(work, sizes)
-        levels = _begin_levels(state, here, wrong)
-        on, off = _weigh_map(work, sizes, levels, here, wrong)
         kind = program // sizes.blocks
-        scale = tl.where(kind == 0, on, off)
+        scale = tl.where(kind == 0, scales[0], scales[1])
         _settle_mass(ground, work, state, into, told, sizes, kind, program % sizes.blocks, new, scale)
     elif program < 2 * sizes.blocks + sizes.pieces:
         _settle_key(state, frame, into, sizes, program - 2 * sizes.blocks, new)
     else:
-        _settle_rest(ground, work, state, frame, into, told, sizes, new)
+        p_place = tl.where(new, p_place * scales[0], tl.load(state.p_place))
+        peak = tl.where(new, peak, tl.load(state.peak))
+        _learn_levels(state, into, levels, here, wrong, p_place, tl.load(work.step.fresh), new)
+        _settle_places(work, state, into, told, sizes, new, scales[1] / tl.load(work.step.total))
+        _settle_rest(work, state, frame, into, peak, p_place, new)
+        _tell(ground, work, state, told, sizes, scales, peak, p_place, new)
 
 
 @triton.jit
@@ -149,11 +154,10 @@ def _read_mass(ground, work, state, sizes, kind, speed, row, both):
         links = tl.load(references.links_begin + row + 1, mask=inside, other=0) - first
         received = tl.zeros([LINES, ROWS], tl.float64)
         for link in range(tl.max(links, axis=0)):
-            linked = link < links
-            other = tl.load(references.links_to + first + link, mask=linked, other=0)
-            given = tl.load(references.links_given + first + link, mask=linked, other=0.0)
-            taken = tl.load(work.moved + plane + other[None, :], mask=both & linked[None, :], other=0.0)
-            received += given[None, :] * taken
+            at, linked = (first + link)[None, :], (link < links)[None, :]
+            other = tl.load(references.links_to + at, mask=linked, other=0)
+            given = tl.load(references.links_given + at, mask=linked, other=0.0)
+            received += given * tl.load(work.moved + plane + other, mask=both & linked, other=0.0)
         moved += tl.where((links > 0)[None, :], tl.load(step.hopping) * (received - moved), 0.0)
     moved *= tl.where(kind == 0, tl.load(step.staying), tl.load(step.fooled))
     moved += tl.load(state.belief.mass + plane + row[None, :], mask=both & (source == STAYED), other=0.0)
@@ -172,36 +176,36 @@ def _settle_key(state, frame, into, sizes, piece, new):
 
 
 @triton.jit
-def _settle_rest(ground, work, state, frame, into, told, sizes, new):
-    """Levels, places, and single numbers."""
-    step = work.step
-    peak, p_place, here, wrong = _find_peak(work, sizes)
-    levels = _begin_levels(state, here, wrong)
-    on, off = _weigh_map(work, sizes, levels, here, wrong)
-    p_place = tl.where(new, p_place * on, tl.load(state.p_place))
-    peak = tl.where(new, peak, tl.load(state.peak))
-    _learn_levels(state, into, levels, here, wrong, p_place, tl.load(step.fresh), new)
-    _settle_places(work, state, into, told, sizes, new, off / tl.load(step.total))
+def _settle_rest(work, state, frame, into, peak, p_place, new):
+    """Pace, and single numbers."""
     speed = tl.arange(0, LINES)
-    pace, before = tl.load(work.pace + speed, mask=speed < SPEEDS), tl.load(state.belief.pace + speed, mask=speed < SPEEDS)
-    tl.store(into.belief.pace + speed, tl.where(new, pace, before), mask=speed < SPEEDS)
+    driven = speed < SPEEDS
+    pace, before = tl.load(work.pace + speed, mask=driven), tl.load(state.belief.pace + speed, mask=driven)
+    tl.store(into.belief.pace + speed, tl.where(new, pace, before), mask=driven)
     tl.store(into.belief.begun, tl.where(new, 0.0, tl.load(state.belief.begun)))
     tl.store(into.begun, new | (tl.load(state.begun) != 0))
     tl.store(into.stamp, tl.where(new, tl.load(frame.stamp), tl.load(state.stamp)))
-    change, metres, seen = tl.load(step.change), tl.load(step.metres), tl.load(state.seen)
-    tl.store(into.seen, tl.where(new, 0.0, tl.maximum(seen, tl.minimum(change, 1.0))))
-    tl.store(into.metres, tl.where(new, 0.0, metres))
+    seen = tl.maximum(tl.load(state.seen), tl.minimum(tl.load(work.step.change), 1.0))
+    tl.store(into.seen, tl.where(new, 0.0, seen))
+    tl.store(into.metres, tl.where(new, 0.0, tl.load(work.step.metres)))
     tl.store(into.peak, peak)
     tl.store(into.p_place, p_place)
 
+
+@triton.jit
+def _tell(ground, work, state, told, sizes, scales, peak, p_place, new):
+    """The numbers that cross: see `Told`."""
+    step = work.step
+    on, off = scales
+    change = tl.load(step.change)
     view = on * add_up(work.parts.kept_longer, sizes.blocks) + tl.load(ground.fixed.usual)
     kept, before = add_up(work.parts.kept_mimics, sizes.blocks), add_up(work.parts.mimics, sizes.blocks)
     mimics = tl.where(new, off * kept, before)
     left, before = add_up(work.off, sizes.places) / tl.load(step.total), add_up(state.belief.off, sizes.places)
     tl.store(told, change)
-    tl.store(told + 1, tl.minimum(tl.maximum(change - seen, 0.0), 1.0))
+    tl.store(told + 1, tl.minimum(tl.maximum(change - tl.load(state.seen), 0.0), 1.0))
     tl.store(told + 2, tl.load(step.seconds))
-    tl.store(told + 3, metres)
+    tl.store(told + 3, tl.load(step.metres))
     tl.store(told + 4, tl.where(new, view, tl.load(step.view)))
     tl.store(told + 5, peak.to(tl.float64))
     tl.store(told + 6, p_place)
@@ -214,7 +218,8 @@ def _learn_levels(state, into, levels, here, wrong, p_place, fresh, new):
     """Add a view whose place is certain, or at least likely: see `views._learn_levels`."""
     means, wrong_means, variances, wrong_variances, views, wrong_views = levels
     told = new & (tl.max(wrong, axis=0) > float("-inf"))
-    _learn_level(state, into, 0, here, means, variances, views, fresh, told, p_place > _SURE)
+    sure = p_place > tl.full((), _SURE, tl.float64)  # compared as it is, it would be of float32
+    _learn_level(state, into, 0, here, means, variances, views, fresh, told, sure)
     _learn_level(state, into, 1, wrong, wrong_means, wrong_variances, wrong_views, fresh, told, p_place > _LIKELY)
 
 

@@ -18,7 +18,6 @@ from tmapr.tracking.place import ELSEWHERE, LIKELY
 from tmapr.tracking.placing import SURE
 from tmapr.types import NANOSECONDS
 
-
 _ALIGNED = 32
 """Numbers, of which each piece of a state takes whole ones: 256 bytes."""
 NUMBERS = 9

@@ -86,7 +86,8 @@ class Workspace(NamedTuple):
     before: Float[Tensor, "kinds refs"]
     columns: Float[Tensor, "kinds refs"]
     """Sums over speeds, before the motion and after it."""
-    lost: Float[Tensor, "kinds refs"]
+    lost: Float[Tensor, "stood kinds refs"]
+    """What drove over an open end, at a speed or from where it stood."""
     measures: Float[Tensor, "2 refs"]
     likely: Columns
     chances: Float[Tensor, "kinds refs"]
@@ -126,7 +127,7 @@ def make_workspace(sizes: Sizes, device: torch.device) -> Workspace:
         chunks=whole(_KINDS, len(SPEEDS), sizes.blocks),
         before=numbers(*columns),
         columns=numbers(*columns),
-        lost=numbers(*columns),
+        lost=numbers(2, *columns),
         measures=numbers(*columns),
         likely=numbers(sizes.count),
         chances=numbers(*columns),
