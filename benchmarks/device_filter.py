@@ -1,12 +1,12 @@
 """What a frame costs the route filter on a GPU: comparison on the device → belief, peak and levels there, told here.
 
-    python benchmarks/device_filter.py [--references 20000] [--places 125] [--compile] [--out FILE.json]
+    python benchmarks/device_filter.py [--references 20000] [--places 125] [--out FILE.json]
 
 A long loop with a reference every two metres, made up, and comparisons with one sharp peak that moves along it. Every
 part is recorded as a CUDA graph and timed by events; beside it stand its launches, the bytes that it has to read and
 write at least over the bandwidth of a copy in the same run, and the host's filter. The first rows say how far the
-device's beliefs are from those of the same code on the host. What fails is told, and the others go on. With --compile
-the whole frame is fused by torch's compiler as well, which takes a minute.
+device's beliefs are from those of torch on the host. The frame is timed twice: as kernels, where there are a GPU and
+Triton, and as torch has it, which other parts are taken from. What fails is told, and the others go on.
 """
 
 import argparse
@@ -36,9 +36,10 @@ except ImportError:  # a bare machine: the host's filter is left out, everything
 from device_timing import Clock, Row
 from route_latency import RADIUS, SPACING, SPEED, drive, make_loop
 from tmapr.device.filter import DeviceRouteFilter, DeviceStep
-from tmapr.device.motion import Advance, Moves, advance
+from tmapr.device.fused_views import FusedViewFilter, Views, choose_views
+from tmapr.device.motion import Moves, advance
 from tmapr.device.placing import DevicePlacer, pack
-from tmapr.device.views import Glimpse, ViewFilter, ViewState, keep
+from tmapr.device.views import NUMBERS, Glimpse, Room, ViewFilter, ViewState, keep, lay_room
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.route import Route
 from tmapr.tracking.speeds import HALTED, SPEEDS, STUCK, Step
@@ -57,9 +58,9 @@ class Bench:
         self.evidence = list(drive(references, 40, 0.1))
         self.clock = Clock(self.device, rounds)
 
-    def make_views(self, device: torch.device, move: Advance | None = None) -> ViewFilter:
+    def make_views(self, device: torch.device) -> Views:
         """A filter of its own."""
-        return ViewFilter(DeviceRouteFilter(self.route, device, move=move), RADIUS)
+        return choose_views(DeviceRouteFilter(self.route, device), RADIUS, DIMENSION)
 
     def make_frame(self, at: int, device: torch.device) -> Glimpse:
         """One whose view is new, half a second after the last."""
@@ -77,7 +78,7 @@ class Bench:
             numbers=torch.tensor(numbers, device=device),
         )
 
-    def follow(self, device: torch.device, frames: int = 10) -> tuple[ViewFilter, ViewState]:
+    def follow(self, device: torch.device, frames: int = 10) -> tuple[Views, ViewState]:
         """The state after some frames."""
         views = self.make_views(device)
         state = views.begin(DIMENSION)
@@ -109,9 +110,7 @@ def compare_devices(bench: Bench, frames: int = 8) -> Row:
     }
 
 
-def make_motion(
-    bench: Bench, views: ViewFilter, state: ViewState, move: Advance
-) -> Callable[[], tuple[Tensor, Tensor]]:
+def make_motion(bench: Bench, filter_: DeviceRouteFilter, state: ViewState) -> Callable[[], tuple[Tensor, Tensor]]:
     """Both kinds of mass, each speed its own way."""
     number = partial(torch.tensor, dtype=torch.float64, device=bench.device)
     middle = np.abs(SPEEDS) * SPEED * 0.5
@@ -122,19 +121,61 @@ def make_motion(
         far=number(np.sign(SPEEDS) * middle * 1.2),
         reach=number(2.6),
     )
-    filter_ = views.filter
-    return lambda: move(filter_.lane, filter_.turns, moves, state.belief.mass)
+    return lambda: advance(filter_.lane, filter_.turns, moves, state.belief.mass)
 
 
-def measure_motion(bench: Bench, views: ViewFilter, state: ViewState, bandwidth: float) -> Row:
-    """What the device chose for the motion, how far it is from torch's, and its time from a belief that is anywhere."""
-    begun = state._replace(belief=views.filter.restart())
-    found, wanted = (make_motion(bench, views, begun, move)() for move in (views.filter.move, advance))
-    apart = [float((one - other).abs().max()) for one, other in zip(found, wanted, strict=True)]
-    anywhere = bench.clock.time(make_motion(bench, views, begun, views.filter.move))
-    once = 2 * state.belief.mass.nbytes
-    tracking = bench.clock.measure(make_motion(bench, views, state, views.filter.move), once, bandwidth)
-    return tracking | {"anywhere_us": anywhere["median_us"], "apart from torch's": apart}
+def lay_rooms(state: ViewState) -> tuple[Room, Room]:
+    """One with the state in it, and one for the next."""
+    room, after = lay_room(state), lay_room(state)
+    keep(room.state, state)
+    return room, after
+
+
+def make_look(bench: Bench, views: Views, state: ViewState, frame: Glimpse) -> Callable[[], object]:
+    """A frame as a graph has it: from one state to another, which is then copied over it."""
+    room, after = lay_rooms(state)
+    told = frame.numbers.new_empty(NUMBERS + 3 * len(bench.route) + 2 * len(state.belief.off))
+
+    def look() -> object:
+        views.look_into(room.state, frame, after.state, told)
+        return room.whole.copy_(after.whole), told
+
+    return look
+
+
+def measure_kernels(bench: Bench, views: FusedViewFilter, state: ViewState, frame: Glimpse, repeated: int = 20) -> Row:
+    """Each kernel by itself, certain of the place and from anywhere; and both frames as a whole."""
+    found: Row = {}
+    for name, belief in (("tracking", state.belief), ("anywhere", views.filter.restart())):
+        room, after = lay_rooms(state._replace(belief=belief))
+        told = frame.numbers.new_empty(NUMBERS + 3 * len(bench.route) + 2 * len(belief.off))
+        whole = bench.clock.time(partial(views.look_into, room.state, frame, after.state, told))
+        taken = {"look": round(whole["median_us"], 2)}
+        for kernel, programs, warps, given in views.list_launches(room.state, frame, after.state, told):
+            again = [partial(kernel[(programs,)], *given, num_warps=warps)] * repeated  # type: ignore[index]
+            taken[kernel.__name__] = bench.clock.time(partial(_call_all, again))["median_us"] / repeated
+        found[name] = taken
+    return found
+
+
+def _call_all(calls: list[Callable[[], object]]) -> None:
+    for call in calls:
+        call()
+
+
+def compare_kernels(bench: Bench, views: FusedViewFilter, frames: int = 12) -> Row:
+    """How far states and what is told of them are from torch's on this device, relative; and whether bits repeat."""
+    plain = ViewFilter(views.filter, RADIUS)
+    state, apart, same = views.begin(DIMENSION), 0.0, True
+    for at in range(frames):
+        frame = bench.make_frame(at, bench.device)
+        (wanted, told), (found, said), (again, _) = (each.look(state, frame) for each in (plain, views, views))
+        pairs = [*zip(wanted.belief, found.belief, strict=True), *zip(told, said, strict=True)]
+        off = [(one - other).abs() / (one.abs() + 1e-12) for one, other in pairs]
+        apart = max(apart, *(float(each.nan_to_num().max()) for each in off))
+        same = same and all(torch.equal(*pair) for pair in zip(found.belief, again.belief, strict=True))
+        state = wanted
+    return {"relative": apart, "same bits again": same}
 
 
 def measure_host(bench: Bench, views: int = 20) -> Row:
@@ -174,33 +215,25 @@ def measure_telling(bench: Bench) -> Row:
     return {name: float(np.median(each)) for name, each in taken.items()} | {"bytes": packed.nbytes}
 
 
-def list_parts(bench: Bench, bandwidth: float, *, compiles: bool) -> dict[str, Callable[[], Row]]:
+def list_parts(bench: Bench, bandwidth: float) -> dict[str, Callable[[], Row]]:
     """Every part, by name; each is built when it is its turn."""
     views, state = bench.follow(bench.device)
     filter_, belief, frame = views.filter, state.belief, bench.make_frame(11, bench.device)
     step = DeviceStep(*(torch.tensor(each, dtype=torch.float64, device=bench.device) for each in (0.5, 1.3, np.nan)))
     seen, where, arriving, once = frame.similarity, belief.where, torch.zeros_like(belief.where), belief.mass.nbytes
-
-    def look() -> object:
-        after, told = views.look(state, frame)
-        packed = pack(told)
-        keep(state, after)
-        return packed
-
+    measure, plain = partial(bench.clock.measure, bandwidth=bandwidth), ViewFilter(filter_, RADIUS)
     parts: dict[str, Callable[[], Row]] = {
-        "motion": lambda: measure_motion(bench, views, state, bandwidth),
-        "motion, torch's": lambda: bench.clock.measure(make_motion(bench, views, state, advance), 2 * once, bandwidth),
-        "predict": lambda: bench.clock.measure(lambda: filter_.predict(belief, step), 2 * once, bandwidth),
-        "update": lambda: bench.clock.measure(partial(filter_.update, belief, seen, arriving), 2 * once, bandwidth),
-        "find_peak": lambda: bench.clock.measure(lambda: filter_.find_peak(where, RADIUS), 3 * where.nbytes, bandwidth),
-        "frame": lambda: bench.clock.measure(look, 6 * once, bandwidth),
+        "motion": lambda: measure(make_motion(bench, filter_, state), 2 * once),
+        "predict": lambda: measure(lambda: filter_.predict(belief, step), 2 * once),
+        "update": lambda: measure(partial(filter_.update, belief, seen, arriving), 2 * once),
+        "find_peak": lambda: measure(lambda: filter_.find_peak(where, RADIUS), 3 * where.nbytes),
+        "frame, torch's": lambda: measure(make_look(bench, plain, state, frame), 6 * once),
+        "frame": lambda: measure(make_look(bench, views, state, frame), 6 * once),
         "telling": lambda: measure_telling(bench),
     }
-    if compiles:
-        moves = {"frame, compiled": advance, "frame, compiled, with the kernels": filter_.move}
-        for name, move in moves.items():
-            fused = torch.compile(bench.make_views(bench.device, move).look, fullgraph=True, dynamic=False)
-            parts[name] = partial(bench.clock.measure, partial(fused, state, frame), 6 * once, bandwidth)
+    if isinstance(views, FusedViewFilter):
+        parts["kernels"] = lambda: measure_kernels(bench, views, state, frame)
+        parts["kernels, apart from torch's"] = lambda: compare_kernels(bench, views)
     return parts
 
 
@@ -221,7 +254,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--references", type=int, default=20_000)
     parser.add_argument("--places", type=int, default=125)
     parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--compile", action="store_true", help="fuse the frame by torch's compiler as well")
     parser.add_argument("--out", type=Path, help="JSON, written after every part")
     given = parser.parse_args(arguments)
     bench = Bench(given.device, given.references, given.places, given.rounds)
@@ -231,7 +263,7 @@ def main(arguments: list[str] | None = None) -> None:
         bandwidth = measure_bandwidth(bench)
         found["copy_bytes_a_second"] = bandwidth
         parts = {"apart from the host": lambda: compare_devices(bench)}
-        parts |= list_parts(bench, bandwidth, compiles=given.compile)
+        parts |= list_parts(bench, bandwidth)
         if COMPILED:
             parts["host"] = lambda: measure_host(bench)
         for part, measure in parts.items():

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.device.groups import form_groups
-from tmapr.device.motion import Advance, Masses, Moves, choose_motion, hop, lay_crossings, lay_lane, make_turns
+from tmapr.device.motion import Masses, Moves, advance, hop, lay_crossings, lay_lane, make_turns
 from tmapr.tracking.filter import ALIKE
 from tmapr.tracking.route import Route
 from tmapr.tracking.speeds import (
@@ -75,34 +75,34 @@ class DeviceStep(NamedTuple):
 class DeviceRouteFilter:
     """What beliefs over a route are moved and weighed by."""
 
-    def __init__(self, route: Route, device: torch.device, pruned: float = PRUNED, move: Advance | None = None) -> None:
+    def __init__(self, route: Route, device: torch.device, pruned: float = PRUNED) -> None:
         self.route, self.device = route, device
-        self.move = move or choose_motion(device)
-        self._pruned, self._length = pruned, float(route.widths.sum())
+        self.pruned, self.length = pruned, float(route.widths.sum())
         self.lane, self._crossings = lay_lane(route, device), lay_crossings(route, device)
-        share = route.widths / self._length
+        share = route.widths / self.length
         places, place_of = np.unique(route.places, return_inverse=True)
         weight = np.bincount(place_of, share, len(places))
         where = (share[:, None] * route.positions).T
         centres = np.column_stack([np.bincount(place_of, axis, len(places)) / weight for axis in where])
-        self._extent = float(np.hypot(*np.ptp(centres, axis=0)))
-        self._usual = float(np.median(route.lengths))
+        self.extent = float(np.hypot(*np.ptp(centres, axis=0)))
+        self.usual = float(np.median(route.lengths))
         self._places = form_groups(place_of, device)
-        self.turns, self._prior, self.share, self._place_share, self._centres, self._place_of = (
-            self._put(each) for each in (make_turns(), make_prior(), share, weight, centres, place_of)
+        self.turns, self.prior, self.share, self.place_share, self.centres, self.place_of = (
+            self.put(each) for each in (make_turns(), make_prior(), share, weight, centres, place_of)
         )
-        self.positions = self._put(route.positions)
-        self._log_lengths = self._put(np.log([*route.lengths, self._usual]))
+        self.positions = self.put(route.positions)
+        self.log_lengths = self.put(np.log([*route.lengths, self.usual]))
         """Of references; the last one stands for what is off the map."""
-        self._paces, self._backwards = self._put(np.abs(SPEEDS) * route.speed), self._put(BACKWARDS)
-        self._rates = self._put(-np.array([LEAVE, HOP, RETURN, MIMIC, UNMASK]))
+        self.paces, self.backwards = self.put(np.abs(SPEEDS) * route.speed), self.put(BACKWARDS)
+        self.rates = self.put(-np.array([LEAVE, HOP, RETURN, MIMIC, UNMASK]))
         unit = SPEEDS * route.speed
-        self._units = self._put(np.sort([unit / HALF_STEP, unit * HALF_STEP], axis=0))
-        self._slack = self._put(np.array([[-ODOMETRY_ERROR], [ODOMETRY_ERROR]]))
-        self._longer = self._put(route.lengths - self._usual)
+        self.units = self.put(np.sort([unit / HALF_STEP, unit * HALF_STEP], axis=0))
+        self._slack = self.put(np.array([[-ODOMETRY_ERROR], [ODOMETRY_ERROR]]))
+        self.longer = self.put(route.lengths - self.usual)
         self._anywhere = self._begin()
 
-    def _put(self, array: np.ndarray) -> Tensor:
+    def put(self, array: np.ndarray) -> Tensor:
+        """Where the filter is."""
         return torch.tensor(array, device=self.device)
 
     def restart(self) -> RouteBelief:
@@ -110,31 +110,31 @@ class DeviceRouteFilter:
         return self._anywhere
 
     def _begin(self) -> RouteBelief:
-        anywhere = self._prior[:, None] * self.share
+        anywhere = self.prior[:, None] * self.share
         return RouteBelief(
             mass=torch.stack([(1.0 - START_OFF) * anywhere, 0.5 * START_OFF * anywhere]),
-            off=0.5 * START_OFF * self._place_share,
-            reach=torch.full_like(self._place_share, ANYWHERE),
-            pace=self._prior,
-            begun=self._prior.new_zeros(()),
+            off=0.5 * START_OFF * self.place_share,
+            reach=torch.full_like(self.place_share, ANYWHERE),
+            pace=self.prior,
+            begun=self.prior.new_zeros(()),
         )
 
     def measure_view(self, where: Columns) -> Scalar:
         """Metres of a new view where the camera may be."""
-        return where @ self._longer + self._usual
+        return where @ self.longer + self.usual
 
     def measure_freshness(self, where: Columns) -> Scalar:
         """How much of a usual view's evidence is new, where views are shorter."""
-        return (self.measure_view(where) / self._usual).clamp(max=1.0)
+        return (self.measure_view(where) / self.usual).clamp(max=1.0)
 
     def predict(self, belief: RouteBelief, step: DeviceStep) -> tuple[RouteBelief, Columns]:
         """Move everything; with what arrives at each reference from elsewhere, at speeds `pace`."""
         told, saturated = ~step.metres.isnan(), step.change >= FAR_VIEW
         seen = step.change.clamp(max=FAR_VIEW)
         metres = self._estimate_metres(belief, step, told, saturated)
-        possible = (step.metres < 0) == self._backwards
+        possible = (step.metres < 0) == self.backwards
         near, far = torch.where(
-            told, possible * step.metres + self._slack * step.metres.abs(), self._units * step.seconds
+            told, possible * step.metres + self._slack * step.metres.abs(), self.units * step.seconds
         )
         fits = torch.where(told, possible[:, None].to(seen.dtype), self._weigh_views(step, seen, saturated))
         halt = HALTED * (1.0 - 0.75 * saturated.to(fits.dtype)) * (~told)
@@ -145,22 +145,22 @@ class DeviceRouteFilter:
             far=far,
             reach=2.0 * seen,
         )
-        mass, over = self.move(self.lane, self.turns, moves, belief.mass)
+        mass, over = advance(self.lane, self.turns, moves, belief.mass)
         moved, back = self._exchange(belief, mass, over, metres, fits[:, -1])
         # As long as the whole route takes: nothing is left of what was known.
-        anew = (step.seconds * self.route.speed > self._length) & saturated & ~told
+        anew = (step.seconds * self.route.speed > self.length) & saturated & ~told
         return choose(anew, self.restart(), moved), torch.where(anew, 0.0, back)
 
     def _estimate_metres(self, belief: RouteBelief, step: DeviceStep, told: Tensor, saturated: Tensor) -> Scalar:
         """How far it is to the new view, in the mean."""
         seen = self.measure_view(belief.where) * step.change.clamp(max=FAR_VIEW)
         speeds = belief.mass[0].sum(dim=1) + belief.p_off * belief.pace
-        driven = (speeds @ self._paces) * step.seconds
+        driven = (speeds @ self.paces) * step.seconds
         return torch.where(told, step.metres.abs(), torch.where(saturated, torch.maximum(seen, driven), seen))
 
     def _weigh_views(self, step: DeviceStep, seen: Scalar, saturated: Tensor) -> Float[Tensor, "speeds places"]:
         """How well the change of view fits each way where views are so long, 1 being usual."""
-        off = (self._paces * step.seconds).clamp(min=1e-9).log()[:, None] - (self._log_lengths + seen.log())
+        off = (self.paces * step.seconds).clamp(min=1e-9).log()[:, None] - (self.log_lengths + seen.log())
         off = torch.where(saturated, off.clamp(max=0.0), off)
         return (0.5 - (0.5 / VIEW_SPREAD**2) * off**2).clamp(min=LEAST).exp()
 
@@ -168,7 +168,7 @@ class DeviceRouteFilter:
         self, belief: RouteBelief, mass: Masses, over: Tensor, metres: Scalar, usual: Tensor
     ) -> tuple[RouteBelief, Columns]:
         """Let what moved hop, leave the map, return to it, and be fooled or undeceived."""
-        leaving, hopping, returning, masking, unmasked = -torch.expm1(self._rates * metres)
+        leaving, hopping, returning, masking, unmasked = -torch.expm1(self.rates * metres)
         on = mass[0] if self._crossings is None else hop(self._crossings, hopping, mass[0])
         left = leaving * on.sum(dim=0) + over[0]
         pace = (self.turns @ belief.pace) * usual
@@ -188,17 +188,17 @@ class DeviceRouteFilter:
     def _deal_out(self, off: Tensor, mass: Scalar) -> Tensor:
         """What is off the map with so much more of it, left from the same places as the rest."""
         total = off.sum()
-        return off + mass * torch.where(total > 0, off / total, self._place_share)
+        return off + mass * torch.where(total > 0, off / total, self.place_share)
 
     def _arrive(self, mass: Tensor, reach: Tensor) -> Columns:
         """Deal what returns from each place out over the references in its reach."""
-        far = (mass < self._pruned) | (reach >= self._extent)
-        apart = ((self._centres[:, None] - self._centres[None]) ** 2).sum(dim=-1)
+        far = (mass < self.pruned) | (reach >= self.extent)
+        apart = ((self.centres[:, None] - self.centres[None]) ** 2).sum(dim=-1)
         within = (apart <= (reach**2)[:, None]).to(mass.dtype)
         within.fill_diagonal_(1.0)
-        dealt = torch.where(far, 0.0, mass) / (within @ self._place_share)
+        dealt = torch.where(far, 0.0, mass) / (within @ self.place_share)
         back = dealt @ within + torch.where(far, mass, 0.0).sum()
-        return back[self._place_of] * self.share
+        return back[self.place_of] * self.share
 
     def update(self, belief: RouteBelief, evidence: Columns, arriving: Columns) -> tuple[RouteBelief, Scalar]:
         """Weigh everything by the log-evidence of a view; with its logarithm in the whole."""
@@ -211,9 +211,9 @@ class DeviceRouteFilter:
         total = likelihood @ there.sum(dim=0) + off.sum()
         weights = likelihood / total
         seeds = torch.stack([
-            arriving * belief.pace[:, None] + carried * self._prior[:, None], begun * belief.pace[:, None]
+            arriving * belief.pace[:, None] + carried * self.prior[:, None], begun * belief.pace[:, None]
         ])  # fmt: skip
-        kept = (weights * there > self._pruned)[:, None]
+        kept = (weights * there > self.pruned)[:, None]
         stayed = torch.stack([(1.0 - CARRIED) * belief.mass[0], belief.mass[1]])
         mass = torch.where(kept, weights * (stayed + seeds), 0.0)
         settled = RouteBelief(mass, off / total, belief.reach, belief.pace, torch.zeros_like(belief.begun))

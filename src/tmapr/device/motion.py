@@ -10,8 +10,6 @@ whatever the length of the stretch. The sums are of whole numbers, 2⁻⁶² of 
 matter, so that any number of threads gives the same result, and where nothing lies the sum is exactly 0.
 """
 
-from collections.abc import Callable
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +24,6 @@ _WHOLE = 2.0**62
 """Parts of the probability that are counted: a view that fits weighs up to √e times, and a sum has 63 bits."""
 _SPEEDS, _SLOWEST = len(SPEEDS), int(BACKWARDS.sum())
 """How many there are, and the first that is not backwards."""
-_ROWS, _CHUNK = 128, 512
-"""References that a program of a kernel moves, and cells that one sums up."""
 
 Masses = Float[Tensor, "kinds speeds refs"]
 
@@ -56,8 +52,6 @@ class Lane(NamedTuple):
     """The way of each speed that drives, and of each that stood."""
     least: float
     """The narrowest cell, metres: no stretch is shorter."""
-    smallest: Float[Tensor, "1"]
-    """The same on the device."""
     widths: Float[Tensor, " refs"]
     """Of cells, in units of the narrowest and of what is counted."""
 
@@ -114,7 +108,6 @@ def lay_lane(route: Route, device: torch.device) -> Lane:
         loops=tuple((int(route.first[d]), int(route.last[d]) + 1) for d in drives if route.closed[d]),
         ways=put(np.stack([np.arange(_SPEEDS), np.where(BACKWARDS, _SPEEDS, _SPEEDS + 1)])),
         least=(least := float((there - here).min())),
-        smallest=put(np.array([least])),
         widths=put((there - here) / (least * _WHOLE)),
     )
 
@@ -139,38 +132,6 @@ def advance(lane: Lane, turns: Float[Tensor, "speeds speeds"], moves: Moves, mas
     way = lane.ways
     lost = (parts * stretches.lost[way][:, None]).sum(dim=(0, 2))
     return _deal_out(lane, stretches, way, parts), lost
-
-
-def advance_fused(
-    lane: Lane, turns: Float[Tensor, "speeds speeds"], moves: Moves, mass: Masses
-) -> tuple[Masses, Tensor]:
-    """The same in Triton's kernels, on a GPU."""
-    from tmapr.device.motion_kernels import deal_out, note_moves, sum_chunks  # here, where Triton is used at all
-
-    kinds, speeds, count = mass.shape
-    planes, chunks = kinds * speeds, -(-count // _CHUNK)
-    noted = torch.zeros(planes * (2 * count + 1), dtype=torch.int64, device=mass.device)
-    opened, ends = noted[: planes * (count + 1)], noted[planes * (count + 1) :]
-    lost = mass.new_empty((kinds, speeds + 2, count))
-    note_moves[(-(-count // _ROWS), speeds + 2)](
-        (turns @ mass).contiguous(), moves.weights.contiguous(), moves.halt, moves.near, moves.far, moves.reach,
-        lane.here, lane.there, lane.start, lane.stop, lane.closed, lane.lengths, lane.first, lane.last, lane.shift,
-        lane.bounds, lane.smallest, opened, ends, lost, count,
-        SPEEDS=speeds, BACKWARDS=_SLOWEST, STEPS=count.bit_length(), BLOCK=_ROWS,
-    )  # fmt: skip
-    sums = noted.new_empty(planes * chunks)
-    sum_chunks[(chunks, planes)](opened, sums, count, CHUNK=_CHUNK)
-    moved, padded = torch.empty_like(mass), 1 << (chunks - 1).bit_length()
-    deal_out[(chunks, planes)](opened, ends, sums, lane.widths, moved, count, CHUNKS=padded, CHUNK=_CHUNK)
-    return moved, lost.sum(dim=1)
-
-
-Advance = Callable[[Lane, Tensor, Moves, Tensor], tuple[Tensor, Tensor]]
-
-
-def choose_motion(device: torch.device) -> Advance:
-    """Triton's kernels where there are a GPU and Triton."""
-    return advance_fused if device.type == "cuda" and find_spec("triton") else advance
 
 
 def _lay_stretches(lane: Lane, moves: Moves) -> Stretches:

@@ -1,81 +1,89 @@
-"""The motion of `tmapr.device.motion` in three Triton kernels: what moves is noted, summed up by chunks, and dealt out.
+"""The motion of `tmapr.device.motion` in two Triton kernels: what moves is noted, and dealt out.
 
 Whole numbers are added by atomics: whoever comes first, the sum is the same. What holds nothing is not noted at all, so
-that a camera that is followed costs no more than looking. Python floats reach a kernel as float32, therefore every
-number that is not a power of two comes through memory.
+that a camera that is followed costs no more than looking. A stretch that opens and closes in one block of cells leaves
+the block's sum as it was: only those that go beyond are added to sums of blocks, which tell what lies over a block's
+first cell. What was noted is taken back where it is read, and the next frame begins with zeros.
 """
 
 import triton
 import triton.language as tl
 
-WHOLE = tl.constexpr(2.0**62)
-STOOD = tl.constexpr(2)
-"""Ways besides those of speeds: back and ahead, of what stood."""
+from tmapr.device.off_map_kernels import PLACES, note_step, receive, send_back
+from tmapr.device.route_sums import (
+    FAR_VIEW,
+    LINES,
+    ROWS,
+    SPEEDS,
+    begins_anew,
+    compare_views,
+    is_possible,
+    weigh_ways,
+)
+from tmapr.tracking import speeds
+
+FEW = tl.constexpr(32)
+"""References that a program moves, at all speeds."""
+_WHOLE = tl.constexpr(2.0**62)
+_HALTED, _STUCK = tl.constexpr(speeds.HALTED), tl.constexpr(speeds.STUCK)
+_SLACK = tl.constexpr(speeds.ODOMETRY_ERROR)
 
 
 @triton.jit
-def _count(mass):
-    """In whole parts."""
-    return tl.floor(mass * WHOLE + 0.5).to(tl.int64)
+def note_moves(ground, work, state, frame, sizes):
+    """Note where the ends of what moves come to lie, and what returns to the map; and the numbers of the step."""
+    program, moving = tl.program_id(0), 4 * tl.cdiv(sizes.count, FEW)
+    if program < moving:
+        _note(ground, work, state, frame, sizes, program)
+    elif program < moving + tl.cdiv(sizes.places, PLACES):
+        send_back(ground, work, state, frame, sizes, program - moving)
+    else:
+        note_step(ground, work, state, frame, sizes)
 
 
 @triton.jit
-def _find_cell(bounds, at, first, last, STEPS: tl.constexpr):
-    """The reference from `first` to `last` whose cell a point lies in."""
-    low, high = first, last + 1
-    for _ in range(STEPS):
-        middle = (low + high) // 2
-        wide = high - low > 1
-        below = tl.load(bounds + middle, mask=wide, other=0.0) <= at
-        low = tl.where(wide & below, middle, low)
-        high = tl.where(wide & ~below, middle, high)
-    return low
+def _note(ground, work, state, frame, sizes, program):
+    """What of one kind, driving or standing, is at some references: see `motion._lay_stretches` and `_deal_out`."""
+    count, part, block = sizes.count, program % 4, program // 4
+    kind, stood = part % 2, part >= 2
+    step = compare_views(ground, work, state, frame, sizes)
+    begun, change, seconds, metres = step
+    moves = begun & (change >= 1.0) & (begins_anew(ground, change, seconds, metres) == 0)
+    speed, row = tl.arange(0, LINES)[:, None], block * FEW + tl.arange(0, FEW)[None, :]
+    plane = kind * SPEEDS + speed
+    mass = tl.load(work.mixed + plane * count + row, mask=(speed < SPEEDS) & (row < count), other=0.0)
+    lost = tl.zeros([FEW], tl.float64)
+    if moves & (tl.max(tl.max(mass, axis=1), axis=0) > 0.0):
+        lengths = tl.load(ground.references.log_lengths + row, mask=row < count, other=0.0)
+        fits = weigh_ways(ground, speed, lengths, change, seconds, metres)
+        halt = tl.where(metres == metres, 0.0, tl.where(change >= FAR_VIEW, 0.25, 1.0).to(tl.float64) * _HALTED)
+        halt = tl.where(kind == 0, halt, _STUCK + tl.zeros_like(halt))
+        mass *= tl.where(stood, halt, tl.where(kind == 0, fits, 1.0) * (1.0 - halt))
+        stretch = _lay_stretches(ground, sizes, speed, row, step, stood)
+        lost += tl.sum(mass * stretch[5], axis=0)
+        _note_ends(ground, work, sizes, plane, row, mass, stretch)
+    to = block * FEW + tl.arange(0, FEW)
+    tl.store(work.lost + part * count + to, lost, mask=to < count)
 
 
 @triton.jit
-def note_moves(
-    mixed,
-    weights,
-    halt,
-    near,
-    far,
-    reach,
-    here,
-    there,
-    start,
-    stop,
-    closed,
-    lengths,
-    first,
-    last,
-    shift,
-    bounds,
-    least,
-    opened,
-    ends,
-    lost,
-    count,
-    SPEEDS: tl.constexpr,
-    BACKWARDS: tl.constexpr,
-    STEPS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """Note where the ends of what moves along one way come to lie: see `motion._lay_stretches` and `_deal_out`."""
-    way = tl.program_id(1)
-    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = row < count
-    begin = tl.load(here + row, mask=inside, other=0.0)
-    end = tl.load(there + row, mask=inside, other=1.0)
-    low = tl.load(start + row, mask=inside, other=0.0)
-    high = tl.load(stop + row, mask=inside, other=1.0)
-    loops = tl.load(closed + row, mask=inside, other=0) != 0
-    head_of = tl.load(first + row, mask=inside, other=0)
-    tail_of = tl.load(last + row, mask=inside, other=0)
-    span = tl.load(reach) * tl.load(lengths + row, mask=inside, other=0.0)
-    drives = way < SPEEDS
-    speed = tl.minimum(way, SPEEDS - 1)
-    begin += tl.where(drives, tl.load(near + speed), tl.where(way == SPEEDS, -span, 0.0))
-    end += tl.where(drives, tl.load(far + speed), tl.where(way == SPEEDS, 0.0, span))
+def _lay_stretches(ground, sizes, speed, row, step, stood):
+    """Where everything moves to: at its speed, or up to a view's length back or ahead of where it stood."""
+    inside, cells, driven = row < sizes.count, ground.cells, speed < SPEEDS
+    begin = tl.load(cells.here + row, mask=inside, other=0.0)
+    end = tl.load(cells.there + row, mask=inside, other=1.0)
+    low = tl.load(cells.start + row, mask=inside, other=0.0)
+    high = tl.load(cells.stop + row, mask=inside, other=1.0)
+    loops = tl.load(cells.closed + row, mask=inside, other=0) != 0
+    _, change, seconds, metres = step
+    span = 2.0 * tl.minimum(change, FAR_VIEW) * tl.load(cells.lengths + row, mask=inside, other=0.0)
+    backwards = tl.load(ground.speeds.backwards + speed, mask=driven, other=0.0) > 0.0
+    told, slack = is_possible(ground, speed, metres) * metres, _SLACK * tl.abs(metres)
+    near = tl.load(ground.speeds.near + speed, mask=driven, other=0.0) * seconds
+    far = tl.load(ground.speeds.far + speed, mask=driven, other=0.0) * seconds
+    near, far = tl.where(metres == metres, told - slack, near), tl.where(metres == metres, told + slack, far)
+    begin += tl.where(stood, tl.where(backwards, -span, 0.0), near)
+    end += tl.where(stood, tl.where(backwards, 0.0, span), far)
 
     loop, length = high - low, end - begin
     everywhere = loops & (length >= loop)
@@ -90,58 +98,110 @@ def note_moves(
     end = tl.where(around, end - loop, end)
     begin = tl.minimum(tl.maximum(begin, low), high)
     end = tl.minimum(tl.maximum(end, low), high)
-    moved_by = tl.load(shift + row, mask=inside, other=0.0)
-    into = _find_cell(bounds, begin + moved_by, head_of, tail_of, STEPS)
-    until = _find_cell(bounds, end + moved_by, head_of, tail_of, STEPS)
+    into, until = _find_cell(ground, sizes, begin, row), _find_cell(ground, sizes, end, row)
     apart = (into != until) | around
-    head = (tl.where(apart, tl.load(there + into), end) - begin) / length
-    tail = (end - tl.load(here + until)) / length
-    dense = tl.load(least) / length
+    head = (tl.where(apart, tl.load(cells.there + into), end) - begin) / length
+    tail = (end - tl.load(cells.here + until)) / length
     gone = tl.where(loops, 0.0, 1.0 - (end - begin) / length)
-
-    slowest = tl.where(drives, way, tl.where(way == SPEEDS, 0, BACKWARDS))
-    fastest = tl.where(drives, way + 1, tl.where(way == SPEEDS, BACKWARDS, SPEEDS))
-    for kind in tl.static_range(2):
-        stands = tl.load(halt + kind)
-        over = gone * 0.0
-        for k in range(slowest, fastest):
-            plane = kind * SPEEDS + k
-            mass = tl.load(mixed + plane * count + row, mask=inside, other=0.0)
-            fits = tl.load(weights + plane * count + row, mask=inside, other=0.0)
-            mass *= tl.where(drives, fits * (1.0 - stands), stands)
-            over += mass * gone
-            some = inside & (mass > 0.0)
-            far_apart = some & apart
-            tl.atomic_add(ends + plane * count + into, _count(mass * head), mask=some, sem="relaxed")
-            tl.atomic_add(ends + plane * count + until, _count(mass * tail), mask=far_apart, sem="relaxed")
-            parts = _count(mass * dense)
-            line = opened + plane * (count + 1)
-            tl.atomic_add(line + into + 1, parts, mask=far_apart, sem="relaxed")
-            tl.atomic_add(line + until, -parts, mask=far_apart, sem="relaxed")
-            tl.atomic_add(line + head_of, parts, mask=some & around, sem="relaxed")
-            tl.atomic_add(line + tail_of + 1, -parts, mask=some & around, sem="relaxed")
-        tl.store(lost + (kind * (SPEEDS + STOOD) + way) * count + row, over, mask=inside)
+    return into, until, head, tail, tl.load(ground.fixed.least) / length, gone, apart, around
 
 
 @triton.jit
-def sum_chunks(opened, sums, count, CHUNK: tl.constexpr):
-    """What is opened less what is closed in each chunk of cells."""
-    chunk, plane = tl.program_id(0), tl.program_id(1)
-    row = chunk * CHUNK + tl.arange(0, CHUNK)
-    parts = tl.load(opened + plane * (count + 1) + row, mask=row < count, other=0)
-    tl.store(sums + plane * tl.num_programs(0) + chunk, tl.sum(parts, axis=0))
+def _find_cell(ground, sizes, at, row):
+    """The reference on the same traverse whose cell a point lies in."""
+    inside, cells = row < sizes.count, ground.cells
+    at += tl.load(cells.shift + row, mask=inside, other=0.0)
+    low = tl.load(cells.first + row, mask=inside, other=0).to(tl.int32) + tl.zeros(at.shape, tl.int32)
+    high = tl.load(cells.last + row, mask=inside, other=0).to(tl.int32) + 1 + tl.zeros(at.shape, tl.int32)
+    for _ in range(sizes.steps):
+        middle = (low + high) // 2
+        wide = high - low > 1
+        below = tl.load(cells.bounds + middle, mask=wide, other=0.0) <= at
+        low = tl.where(wide & below, middle, low)
+        high = tl.where(wide & (below == 0), middle, high)
+    return low
 
 
 @triton.jit
-def deal_out(opened, ends, sums, widths, moved, count, CHUNKS: tl.constexpr, CHUNK: tl.constexpr):
-    """The mass of every cell: its width of all that lies over it, and the ends in it."""
-    chunk, plane = tl.program_id(0), tl.program_id(1)
-    before = tl.arange(0, CHUNKS)
-    base = tl.sum(tl.load(sums + plane * tl.num_programs(0) + before, mask=before < chunk, other=0), axis=0)
-    row = chunk * CHUNK + tl.arange(0, CHUNK)
-    inside, line = row < count, plane * count
-    parts = tl.load(opened + line + plane + row, mask=inside, other=0)
-    over = (tl.cumsum(parts, axis=0) + base).to(tl.float64)
-    width = tl.load(widths + row, mask=inside, other=0.0)
-    end = tl.load(ends + line + row, mask=inside, other=0).to(tl.float64)
-    tl.store(moved + line + row, over * width + end / WHOLE, mask=inside)
+def _count(mass):
+    """In whole parts."""
+    return tl.floor(mass * _WHOLE + 0.5).to(tl.int64)
+
+
+@triton.jit
+def _note_ends(ground, work, sizes, plane, row, mass, stretch):
+    """The parts of cells that ends lie in, and what is opened after the first and closed at the last."""
+    into, until, head, tail, dense, _, apart, around = stretch
+    count = sizes.count
+    some = mass > 0.0
+    far_apart, around = some & apart, some & around
+    tl.atomic_add(work.ends + plane * count + into, _count(mass * head), mask=some, sem="relaxed")
+    tl.atomic_add(work.ends + plane * count + until, _count(mass * tail), mask=far_apart, sem="relaxed")
+    parts = _count(mass * dense)
+    # What is opened where it is closed need not be noted.
+    _note_between(work, sizes, plane, into + 1, until, parts, far_apart & (into + 1 != until))
+    first = tl.load(ground.cells.first + row, mask=row < count, other=0).to(tl.int32) + tl.zeros_like(into)
+    last = tl.load(ground.cells.last + row, mask=row < count, other=0).to(tl.int32) + tl.zeros_like(into)
+    _note_between(work, sizes, plane, first, last + 1, parts, around)
+
+
+@triton.jit
+def _note_between(work, sizes, plane, opened, closed, parts, where):
+    line = work.opened + plane * sizes.count
+    tl.atomic_add(line + opened, parts, mask=where & (opened < sizes.count), sem="relaxed")
+    tl.atomic_add(line + closed, -parts, mask=where & (closed < sizes.count), sem="relaxed")
+    one, other = opened // ROWS, closed // ROWS
+    beyond, line = where & (one != other), work.chunks + plane * sizes.blocks
+    tl.atomic_add(line + one, parts, mask=beyond & (one < sizes.blocks), sem="relaxed")
+    tl.atomic_add(line + other, -parts, mask=beyond & (other < sizes.blocks), sem="relaxed")
+
+
+@triton.jit
+def deal_out(ground, work, sizes):
+    """The mass of every cell: its width of all that lies over it, and the ends in it; and what returns to places."""
+    program = tl.program_id(0)
+    if program < 2 * sizes.blocks:
+        _deal_out(ground, work, sizes, program // sizes.blocks, program % sizes.blocks)
+    else:
+        receive(ground, work, sizes, program - 2 * sizes.blocks)
+
+
+@triton.jit
+def _deal_out(ground, work, sizes, kind, block):
+    count, blocks = sizes.count, sizes.blocks
+    speed, row = tl.arange(0, LINES), block * ROWS + tl.arange(0, ROWS)
+    plane, inside = kind * SPEEDS + speed, row < count
+    both = (speed < SPEEDS)[:, None] & inside[None, :]
+    at = plane[:, None] * count + row[None, :]
+    opened, ends = work.opened + at, work.ends + at
+    parts, end = tl.load(opened, mask=both, other=0), tl.load(ends, mask=both, other=0)
+    tl.store(opened, tl.zeros_like(parts), mask=both & (parts != 0))
+    tl.store(ends, tl.zeros_like(end), mask=both & (end != 0))
+    over = (tl.cumsum(parts, axis=1) + _add_chunks(work, plane, speed < SPEEDS, block, blocks)[:, None]).to(tl.float64)
+    width = tl.load(ground.cells.widths + row, mask=inside, other=0.0)
+    mass = over * width[None, :] + end.to(tl.float64) / _WHOLE
+    tl.store(work.moved + at, mass, mask=both)
+    column = tl.sum(tl.where(both, mass, 0.0), axis=0)
+    tl.store(work.columns + kind * count + row, column, mask=inside)
+    if kind == 0:
+        longer = tl.load(ground.references.longer + row, mask=inside, other=0.0)
+        hopped = tl.load(ground.references.hopped + row, mask=inside, other=0.0)
+        tl.store(work.parts.moved_on + block, tl.sum(column, axis=0))
+        tl.store(work.parts.moved_longer + block, tl.sum(column * longer, axis=0))
+        tl.store(work.parts.moved_hopped + block, tl.sum(column * hopped, axis=0))
+    else:
+        strayed = tl.load(work.lost + count + row, mask=inside, other=0.0)
+        strayed += tl.load(work.lost + 3 * count + row, mask=inside, other=0.0)
+        tl.store(work.parts.moved_mimics + block, tl.sum(column, axis=0))
+        tl.store(work.parts.strayed + block, tl.sum(strayed, axis=0))
+
+
+@triton.jit
+def _add_chunks(work, plane, inside, block, blocks):
+    """What lies over the first cell of a block, in each plane."""
+    over = tl.zeros([LINES, FEW], tl.int64)
+    for start in range(0, block, FEW):
+        before = start + tl.arange(0, FEW)
+        at = work.chunks + plane[:, None] * blocks + before[None, :]
+        over += tl.load(at, mask=inside[:, None] & (before < block)[None, :], other=0)
+    return tl.sum(over, axis=1)

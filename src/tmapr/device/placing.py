@@ -23,7 +23,8 @@ from torch import Tensor
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.device.filter import DeviceRouteFilter, RouteBelief
-from tmapr.device.views import Glimpse, Levels, Told, ViewFilter, ViewState
+from tmapr.device.fused_views import choose_views
+from tmapr.device.views import Glimpse, Levels, Told, ViewState, split
 from tmapr.tracking.between import lay_between
 from tmapr.tracking.evidence import spread_matches
 from tmapr.tracking.filter import RouteFilter, list_modes
@@ -62,7 +63,7 @@ class DevicePlacer:
 
     def __init__(self, route: Route, radius: float, dimension: int, device: torch.device) -> None:
         self.route, self.radius = route, radius
-        self.views = ViewFilter(DeviceRouteFilter(route, device), radius)
+        self.views = choose_views(DeviceRouteFilter(route, device), radius, dimension)
         self._between = lay_between(route, radius)
         self._dimension, self._device = dimension, device
         self._host = Placer(route, radius)
@@ -154,8 +155,7 @@ class DevicePlacer:
         self._turned = self._turned.begin_anew()
 
     def _unpack(self, crossed: Float[Tensor, " numbers"]) -> Told:
-        refs, places = len(self.route), len(self.state.belief.off)
-        return Told(*torch.split(crossed, [9, refs, places, places, refs, refs]))
+        return split(crossed, len(self.route), len(self.state.belief.off))
 
     def learn(self, percept: Percept, compared: Comparison, truth: Float[np.ndarray, "2"]) -> bool:
         """Score a labelled frame before it is learned: see `Placer`."""

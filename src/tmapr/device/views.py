@@ -18,6 +18,11 @@ from tmapr.tracking.place import ELSEWHERE, LIKELY
 from tmapr.tracking.placing import SURE
 from tmapr.types import NANOSECONDS
 
+_ALIGNED = 32
+"""Numbers, of which each piece of a state takes whole ones: 256 bytes."""
+NUMBERS = 9
+"""Of what crosses to the host, before what there is of each reference and place."""
+
 
 class Levels(NamedTuple):
     """`tracking.level.Levels`, of two measures."""
@@ -119,6 +124,12 @@ class ViewFilter:
         told = torch.stack([*numbers, after.belief.off.sum() + mimics])
         return after, Told(told, where, after.belief.off, after.belief.reach, frame.similarity, frame.place)
 
+    def look_into(self, state: ViewState, frame: Glimpse, into: ViewState, told: Float[Tensor, " numbers"]) -> None:
+        """Write it over another state, and what crosses into one tensor."""
+        after, found = self.look(state, frame)
+        keep(into, after)
+        torch.cat(list(found), out=told)
+
     def _order(self, frame: Glimpse) -> Glimpse:
         """As the route was driven."""
         cosine = None if frame.cosine is None else frame.cosine[self._rows]
@@ -180,6 +191,32 @@ class ViewFilter:
 def keep(state: ViewState, after: ViewState) -> None:
     """Write a state over another one, in few launches: a graph begins where it ended, at the same addresses."""
     torch._foreach_copy_(_list_tensors(state), _list_tensors(after))
+
+
+class Room(NamedTuple):
+    """A state in one piece of memory: written over another one, it is one copy."""
+
+    whole: Float[Tensor, " numbers"]
+    state: ViewState
+
+
+def lay_room(state: ViewState) -> Room:
+    """Room for such a state, with nothing in it yet."""
+    tensors = _list_tensors(state)
+    lengths = [-(-each.numel() // _ALIGNED) * _ALIGNED for each in tensors]
+    whole = torch.empty(sum(lengths), dtype=torch.float64, device=state.key.device)
+    pieces = [
+        piece.view(like.dtype)[: like.numel()].view(like.shape)
+        for piece, like in zip(whole.split(lengths), tensors, strict=True)
+    ]
+    beliefs, levels = len(RouteBelief._fields), len(Levels._fields)
+    belief = RouteBelief(*pieces[:beliefs])
+    return Room(whole, ViewState(belief, Levels(*pieces[beliefs : beliefs + levels]), *pieces[beliefs + levels :]))
+
+
+def split(crossed: Float[Tensor, " numbers"], references: int, places: int) -> Told:
+    """What crossed in one piece."""
+    return Told(*torch.split(crossed, [NUMBERS, references, places, places, references, references]))
 
 
 def _list_tensors(state: ViewState) -> list[Tensor]:
