@@ -1,18 +1,23 @@
 """Encoding in bulk: images a second from 640×512 16-bit PNGs on disk, by stage and whole, the plain loop beside it.
 
 `python benchmarks/bulk.py` writes its own PNGs and times each stage in turn with the others, in one thread's processor
-time; then readers alone, as threads and as processes, the network alone, and the whole: the plain loop, in which one
-thread reads ahead and OpenCV decodes, and `Perceiver.stream` with a reader for each core. Descriptors of the two are
-compared, and some frames are encoded again alone, which must change no bit. Rates are of the time after the readers are
-there; how long the images before took is told too.
+time; then processes that do nothing but decode, one on each core, which nothing that begins with PNGs exceeds; readers
+alone, as threads and as processes; the network alone, from memory; and the whole: the plain loop, in which one thread
+reads ahead and OpenCV decodes, and `Perceiver.stream` with a reader for each core. It says which of these bounds the
+whole. Descriptors of the two are compared, and some frames are encoded again alone, which must change no bit. Rates are
+of the time after the readers are there; how long the images before took is told too.
+
+`--device cuda --encoder vit-b14` times the paper's network (random weights: no step depends on them) in float16 as
+every command opens it there: images are prepared on the GPU, and two passes are under way.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -30,13 +35,16 @@ from tmapr.perception.glance import Chunk, Glancer
 from tmapr.perception.gyroscope import Gyroscope, find_shift, see
 from tmapr.perception.image import Image
 from tmapr.perception.onnx import SHIPPED, load_onnx
-from tmapr.perception.perceiver import BATCH, GPU_BATCH, Engine, Perceiver
+from tmapr.perception.perceiver import BATCH, GPU_BATCH, Eye, Perceiver, PictureEye
 from tmapr.perception.settings import Perception
 from tmapr.types import Fault, Frame
 
 SIZE, SHAPE = (224, 224), (512, 640)
-FILES, PLAIN = 256, 256
+FILES, PLAIN = 128, 128
+BY_THREADS = 1500
+"""Images that readers without processes are given: they are slow."""
 WANTED = 4000.0
+VIT = "vit-b14"
 
 
 def write_street(folder: Path, count: int) -> list[Path]:
@@ -72,6 +80,24 @@ def time_stages(files: list[Path]) -> dict[str, float]:
     return {name: milliseconds(seconds, name) for name in stages}
 
 
+def decode_on_all(files: list[Path], count: int, seconds: float = 2.0) -> float:
+    """Images a second of as many processes that decode files from memory and do nothing else."""
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(decode_for, repeat(files[:8], count), repeat(0.5, count)))
+        return sum(pool.map(decode_for, repeat(files[:8], count), repeat(seconds, count)))
+
+
+def decode_for(files: list[Path], seconds: float) -> float:
+    """Images a second of this process."""
+    packed = [file.read_bytes() for file in files]
+    decode_gray_png(packed[0], "")
+    start, decoded = perf_counter(), 0
+    while perf_counter() - start < seconds:
+        decode_gray_png(packed[decoded % len(packed)], "")
+        decoded += 1
+    return decoded / (perf_counter() - start)
+
+
 def hold_lock(files: list[Path]) -> float:
     """Milliseconds of Python's lock that a thread takes for an image: what it costs a thread that counts beside it."""
     frames, judge = list_frames(files, BATCH), Chunk.sights.fget
@@ -95,8 +121,8 @@ def time_stream(stream: Iterator[object], count: int, warm_up: int) -> tuple[flo
     return rest / (perf_counter() - began), began - start
 
 
-def stream_counts(frames: list[Frame], readers: Readers) -> Iterator[object]:
-    """Readers alone: all that comes before the network."""
+def stream_counts(frames: list[Frame], readers: Readers, *, prepares: bool) -> Iterator[object]:
+    """Readers alone: all that comes before the network, which may prepare images itself."""
     detector, gyroscope = Detector(), Gyroscope()
 
     def judge(chunk: Chunk) -> list[object]:
@@ -104,19 +130,19 @@ def stream_counts(frames: list[Frame], readers: Readers) -> Iterator[object]:
         gyroscope.join(seen[0], seen[-1])
         return [detector.inspect(glance.counts) for glance in chunk.glances if glance.counts is not None]
 
-    reading = Reading(frames, Glancer(Image(), SIZE, compares=True), judge, readers)
+    reading = Reading(frames, Glancer(Image(), SIZE, compares=True, prepares=prepares), judge, readers)
     for found in reading.pass_on(readers.ahead):
         yield from found
 
 
-def stream_plainly(frames: list[Frame], engine: Engine) -> Iterator[tuple[np.ndarray, float | None]]:
+def stream_plainly(frames: list[Frame], eye: Eye) -> Iterator[tuple[np.ndarray, float | None]]:
     """The loop as it was: one thread reads and prepares the next eight images while the network works."""
     detector, gyroscope, image = Detector(), Gyroscope(), Image()
 
     def prepare(frame: Frame) -> tuple[np.ndarray, float | None]:
         counts = read_image(frame.image.path) if isinstance(frame.image, ImageFile) else frame.image()
         fault, shift = detector.inspect(counts), gyroscope.measure(counts)
-        picture = image.prepare(counts, SIZE, "area")
+        picture = counts if eye.takes_counts else image.prepare(counts, SIZE, "area")
         if fault or isinstance(picture, Fault):
             raise ValueError("every image of this street can be used")
         return picture, shift
@@ -126,35 +152,49 @@ def stream_plainly(frames: list[Frame], engine: Engine) -> Iterator[tuple[np.nda
         waiting = reader.submit(lambda: [prepare(frame) for frame in islice(remaining, BATCH)])
         while prepared := waiting.result():
             waiting = reader.submit(lambda: [prepare(frame) for frame in islice(remaining, BATCH)])
-            outputs = engine(np.stack([picture for picture, _ in prepared]))
-            yield from zip(outputs.descriptors, [shift for _, shift in prepared], strict=True)
+            seen = eye.see([picture for picture, _ in prepared])
+            yield from zip(seen.outputs.descriptors, [shift for _, shift in prepared], strict=True)
 
 
-def open_engine(device: str) -> tuple[Card, Engine]:
-    """The default network."""
-    if device == "cpu":
-        return load_onnx(SHIPPED, "cpu")
+def open_eye(device: str, encoder: str) -> tuple[Card, Eye]:
+    """What every command sees with on this device, with the default network or a large one."""
+    if device == "cpu" and encoder != VIT:
+        card, engine = load_onnx(SHIPPED, "cpu")
+        return card, PictureEye(engine)
+    from tmapr.latency.random_vit import make_random_network
     from tmapr.perception.network import TorchEngine, assemble
 
-    network, card = assemble(Perception())
-    return card, TorchEngine(network, device)
+    network, card = make_random_network(Perception()) if encoder == VIT else assemble(Perception())
+    if device == "cpu":
+        return card, PictureEye(TorchEngine(network, device))
+    from tmapr.device.perceiving import DeviceEye
+
+    return card, DeviceEye(network, Image(), SIZE, device)
 
 
-def time_engine(engine: Engine, batch: int, seconds: float) -> float:
-    """Images a second of the network alone."""
-    pictures = np.random.default_rng(0).integers(0, 256, (batch, *SIZE)).astype(np.uint8)
-    for _ in range(3):
-        engine(pictures)
-    start, passes = perf_counter(), 0
-    while perf_counter() - start < seconds:
-        engine(pictures)
-        passes += 1
-    return passes * batch / (perf_counter() - start)
+def time_eye(eye: Eye, batch: int, abreast: int, seconds: float = 2.0) -> float:
+    """Images a second of the network alone, from memory, with so many passes under way."""
+    rng = np.random.default_rng(0)
+    shape = SHAPE if eye.takes_counts else SIZE
+    images = [rng.integers(3000, 4000, shape).astype(np.uint16 if eye.takes_counts else np.uint8) for _ in range(batch)]
+
+    def see_for(seconds: float) -> int:
+        start, passes = perf_counter(), 0
+        while perf_counter() - start < seconds:
+            eye.see(images)
+            passes += 1
+        return passes
+
+    with ThreadPoolExecutor(max_workers=abreast) as threads:
+        list(threads.map(see_for, repeat(0.3, abreast)))
+        start = perf_counter()
+        passes = sum(threads.map(see_for, repeat(seconds, abreast)))
+        return passes * batch / (perf_counter() - start)
 
 
-def compare_descriptors(perceiver: Perceiver, engine: Engine, frames: list[Frame], readers: Readers) -> list[Metric]:
+def compare_descriptors(perceiver: Perceiver, eye: Eye, frames: list[Frame], readers: Readers) -> list[Metric]:
     """Between the plain loop and the readers, and between a frame among others and alone."""
-    plain, many = list(stream_plainly(frames, engine)), list(watch(perceiver).stream(frames, readers=readers))
+    plain, many = list(stream_plainly(frames, eye)), list(watch(perceiver).stream(frames, readers=readers))
     if [percept.shift for percept in many] != [shift for _, shift in plain]:
         raise ValueError("turns differ")
     expected = [descriptor / np.linalg.norm(descriptor) for descriptor, _ in plain]
@@ -172,12 +212,16 @@ def watch(perceiver: Perceiver) -> Perceiver:
     return perceiver.with_inspection(Detector().inspect)
 
 
-def time_readers(frames: list[Frame], count: int, warm_up: int) -> list[Metric]:
+def time_readers(frames: list[Frame], count: int, *, prepares: bool) -> list[Metric]:
     """As threads, and as processes."""
-    ways = {"threads": Readers(count, threads=count, long=0), "processes": Readers(count, threads=0, long=0)}
+    ways = {
+        "threads": (frames[:BY_THREADS], Readers(count, threads=count, long=0)),
+        "processes": (frames, Readers(count, threads=0, long=0)),
+    }
     metrics = []
-    for name, how in ways.items():
-        rate, wait = time_stream(stream_counts(frames, how), len(frames), warm_up)
+    for name, (given, how) in ways.items():
+        warm_up = len(given) // 3
+        rate, wait = time_stream(stream_counts(given, how, prepares=prepares), len(given), warm_up)
         metrics.append(Metric(name, rate, "/s", "higher"))
         metrics.append(Metric(f"{name}, until image {warm_up}", wait, "s"))
     return metrics
@@ -196,37 +240,56 @@ def bound_readers(stages: dict[str, float], lock: float, count: int) -> list[Met
     ]
 
 
+def time_whole(frames: list[Frame], card: Card, eye: Eye, readers: Readers, batch: int) -> list[Metric]:
+    """The plain loop, the readers, and whether they say the same."""
+    warm_up, few = len(frames) // 3, frames[:PLAIN]
+    perceiver = Perceiver(card, Image(), eye, at_once=batch).with_full_batches()
+    plain, _ = time_stream(stream_plainly(few, eye), len(few), len(few) // 3)
+    whole, wait = time_stream(watch(perceiver).stream(frames, readers=readers), len(frames), warm_up)
+    results = [
+        Metric("plain loop", plain, "/s", "higher"),
+        Metric("bulk", whole, "/s", "higher", WANTED if eye.takes_counts else None),
+        Metric(f"bulk, until image {warm_up}", wait, "s"),
+        Metric("bulk / plain", whole / plain, "×", "higher", 1.0),
+    ]
+    return show("whole", results) + show("descriptors", compare_descriptors(perceiver, eye, few[:64], readers))
+
+
+def name_bound(metrics: list[Metric]) -> str:
+    """In a line: which stage alone is the slowest, and how much of it the whole reaches."""
+    found = {metric.name: metric.value for metric in metrics}
+    stages = {name: rate for name, rate in found.items() if name in ("decoding alone", "processes", "passes at once")}
+    slowest = min(stages, key=stages.__getitem__)
+    told = ", ".join(f"{name} {rate:.0f}/s" for name, rate in stages.items())
+    return f"bounded by {slowest!r}: {told}; bulk reaches {found['bulk'] / stages[slowest]:.0%} of it"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time encoding in bulk on this machine.")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:NUMBER")
+    parser.add_argument("--encoder", choices=("default", VIT), default="default")
     parser.add_argument("--readers", type=int, default=count_cores(), help="by default, one for each core")
     parser.add_argument("--images", type=int, default=480, help="that each whole pass encodes")
+    parser.add_argument("--batch", type=int, help="images in a pass; by default as commands have it")
     parser.add_argument("--out", type=Path, help="also writes the numbers to this file, as JSON")
     given = parser.parse_args()
-    batch = BATCH if given.device == "cpu" else GPU_BATCH
-    readers, warm_up = Readers(given.readers, long=0), given.images // 3
+    batch = given.batch or (BATCH if given.device == "cpu" else GPU_BATCH)
     with TemporaryDirectory() as folder:
         files = write_street(Path(folder), min(FILES, given.images))
-        frames, few = list_frames(files, given.images), list_frames(files, min(PLAIN, given.images))
-        stages = time_stages(files)
+        frames, stages = list_frames(files, given.images), time_stages(files)
         metrics = show("an image, one thread", [Metric(name, taken, "ms") for name, taken in stages.items()])
         metrics += show("bounds from these", bound_readers(stages, hold_lock(files), given.readers))
-        metrics += show(f"{given.readers} readers alone", time_readers(frames, given.readers, warm_up))
-        card, engine = open_engine(given.device)
-        alone = {size: time_engine(engine, size, 2.0) for size in sorted({BATCH, batch})}
-        metrics += show("network alone", [Metric(f"batches of {n}", rate, "/s", "higher") for n, rate in alone.items()])
-        perceiver = Perceiver(card, Image(), engine, at_once=batch).with_full_batches()
-        plain, _ = time_stream(stream_plainly(few, engine), len(few), len(few) // 3)
-        whole, wait = time_stream(watch(perceiver).stream(frames, readers=readers), given.images, warm_up)
-        results = [
-            Metric("plain loop", plain, "/s", "higher"),
-            Metric("bulk", whole, "/s", "higher", None if given.device == "cpu" else WANTED),
-            Metric(f"bulk, until image {warm_up}", wait, "s"),
-            Metric("bulk / plain", whole / plain, "×", "higher", 1.0),
-        ]
-        metrics += show("whole", results)
-        metrics += show("descriptors", compare_descriptors(perceiver, engine, few[:64], readers))
-    notes = {"cores": os.cpu_count(), "readers": given.readers, "images": given.images, "device": given.device}
+        decoding = Metric("decoding alone", decode_on_all(files, given.readers), "/s", "higher")
+        metrics += show(f"{given.readers} processes", [decoding])
+        card, eye = open_eye(given.device, given.encoder)
+        alone = time_readers(frames, given.readers, prepares=not eye.takes_counts)
+        metrics += show(f"{given.readers} readers alone", alone)
+        seen = {"one pass after another": 1, "passes at once": eye.abreast}
+        rates = [Metric(name, time_eye(eye, batch, abreast), "/s", "higher") for name, abreast in seen.items()]
+        metrics += show(f"network alone, from memory, batches of {batch}", rates)
+        metrics += time_whole(frames, card, eye, Readers(given.readers, long=0), batch)
+    print(name_bound(metrics))
+    notes = vars(given) | {"cores": os.cpu_count(), "batch": batch, "out": None}
     conclude("bulk", metrics, notes)
     if given.out:
         found = {metric.name: metric.value for metric in metrics}

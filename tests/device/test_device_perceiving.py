@@ -1,5 +1,6 @@
 """Seeing on a device: what the ordinary perceiver says, whatever frames come, and nothing that a graph cannot hold."""
 
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tmapr.data.folder import read_folder
 from tmapr.data.health import Detector
 from tmapr.data.sample import locate_sample
-from tmapr.device.opening import open_perceiver
+from tmapr.device.opening import choose_precision, open_perceiver
 from tmapr.device.perceiving import DeviceEye, SeeingNetwork
 from tmapr.device.precision import fold_input, fold_scales, lower_precision
 from tmapr.device.preparation import Preparation
@@ -145,6 +146,24 @@ def test_full_batches_give_a_frame_alone_what_it_has_among_others(built, rng):
     np.testing.assert_array_equal([one.descriptor for one in together], [one.descriptor for one in alone])
 
 
+def test_threads_that_ask_at_once_hear_what_one_hears(built, rng):
+    network, _ = built
+    eye = DeviceEye(deepcopy(network), Image(), SIZE, "cpu", torch.float32)
+    images = [frame.image() for frame in make_frames(rng, *[(120, 160)] * 12)]
+    asked = [images[start : start + 2] for start in range(0, 12, 2)]
+    expected = [eye.see(each).outputs.descriptors for each in asked]
+    with ThreadPoolExecutor(max_workers=4) as threads:
+        found = [seen.outputs.descriptors for seen in threads.map(eye.see, asked)]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_stream_with_two_passes_under_way_is_that_of_one_frame_after_another(built, rng):
+    _, device = look_through(built)
+    full = device.with_full_batches(10)
+    frames = make_frames(rng, *[(120, 160)] * 36)
+    assert_same(list(full.stream(frames)), [full(frame) for frame in frames])
+
+
 def test_images_that_are_to_be_smoothed_are_prepared_by_the_host(built, rng):
     ordinary, device = look_through(built, Image(bilateral=5, crop=(1, 2, 3, 4)))
     frames = [*make_frames(rng, (120, 160), (121, 163)), show(np.full((99, 99), 9, np.uint16), 2)]
@@ -270,6 +289,23 @@ def test_on_a_cpu_the_perceiver_is_the_ordinary_one(rng):
     np.testing.assert_array_equal(
         open_perceiver(Perception(), "cpu")(frame).descriptor, open_perceiver(Perception())(frame).descriptor
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "device", "expected"),
+    [
+        (Perception(), "cpu", "float32"),
+        (Perception(), "auto", "float32"),  # what is shipped does without torch
+        (Perception(), "cuda:0", "float16"),
+        (Perception(size=(112, 112)), "auto", "float16"),
+        (Perception(encoder="plugin:mine"), "cuda", "float32"),
+        (Perception(encoder="mine.onnx"), "cuda", "float32"),
+        (Perception(encoder="own"), "cuda", "float32"),
+    ],
+)
+def test_torch_s_own_networks_see_with_half_the_bits_where_there_is_a_gpu(settings, device, expected, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_precision(settings, device) == expected
 
 
 @pytest.mark.parametrize("device", ["cuda", "tpu"])

@@ -14,7 +14,7 @@ from tmapr.perception.bulk import Readers, Turns, count_cores
 from tmapr.perception.card import CLIP, Card, Input
 from tmapr.perception.glance import Shown
 from tmapr.perception.image import Image
-from tmapr.perception.perceiver import Outputs, Perceiver
+from tmapr.perception.perceiver import Outputs, Perceiver, Seen
 from tmapr.types import Fault
 
 CARD = Card(input=Input(mean=CLIP[0], std=CLIP[1], size=(42, 56)), dimension=6)
@@ -121,6 +121,26 @@ def test_a_network_that_fails_ends_the_stream_after_the_percepts_before_it(batch
     with pytest.raises(RuntimeError, match="out of memory"):
         found.extend(perceiver(engine).stream(drive, batch, Readers(2)))
     assert (len(found), threading.enumerate()) == (2 * batch, threads)
+
+
+class TwoAtOnce:
+    """An eye that answers only while it is asked twice."""
+
+    takes_counts, abreast = False, 2
+
+    def __init__(self):
+        self._both = threading.Barrier(2)
+
+    def see(self, prepared):
+        self._both.wait(timeout=20)
+        return Seen(shades(np.stack(prepared)), (None,) * len(prepared))
+
+
+def test_an_eye_may_be_asked_twice_at_once_and_percepts_keep_their_order(drive, expected):
+    usable = [frame for frame, (_, fault, *_) in zip(drive, expected, strict=True) if fault is None][:36]
+    alone, both = perceiver(), Perceiver(CARD, Image(), TwoAtOnce()).with_inspection(Detector().inspect)
+    assert say(both.stream(usable, 9, Readers(2))) == say(map(alone, usable))
+    assert len(usable) == 4 * 9
 
 
 @pytest.mark.parametrize("readers", READERS)

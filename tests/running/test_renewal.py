@@ -236,6 +236,32 @@ def test_percepts_of_an_earlier_version_are_encoded_once_more(home):
 
 
 @pytest.fixture
+def halved(home):
+    """The home as if a GPU had encoded the night."""
+    path = home / "run/percepts/night.npz"
+    replace(Recording.load(path), precision="float16").save(path)
+    return path
+
+
+def test_percepts_of_another_precision_are_used_as_long_as_none_is_missing(home, halved):
+    before = halved.read_bytes()
+    assert make(home, home / "run") == []
+    assert halved.read_bytes() == before
+    correct_positions(home)
+    assert make(home, home / "run")[-1] == "night: positions changed; 0 of 16 images are encoded again"
+    assert Recording.load(halved).precision == "float16"
+
+
+def test_percepts_of_two_precisions_are_not_put_into_one_file(home, halved):
+    freeze(home)
+    made = "its percepts were made in float16, images changed, and here it is float32"
+    assert make(home, home / "run") == [f"night: {made}; all images are encoded again"]
+    make(home, home / "fresh")
+    assert halved.read_bytes() == (home / "fresh/percepts/night.npz").read_bytes()
+    assert Recording.load(halved).precision == "float32"
+
+
+@pytest.fixture
 def unturned(home):
     """The home as version 3 would have left it."""
     before = {name: (home / f"run/percepts/{name}.npz").read_bytes() for name in ("noon", "night")}

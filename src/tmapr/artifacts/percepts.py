@@ -57,7 +57,7 @@ class Recording:
 
     `headings` are those recorded beside the positions, NaN where there is none; None where there is none at all.
     `sources` are what its images were made from; None of a program's own, and of versions before 3. `version` is that
-    of the file it was read from.
+    of the file it was read from. `precision` is that of the network that made all of the percepts.
     """
 
     sequence: str
@@ -69,6 +69,7 @@ class Recording:
     headings: Float[np.ndarray, " frames"] | None = None
     sources: Sources | None = None
     version: int = VERSION
+    precision: str = "float32"
 
     def __len__(self) -> int:
         return len(self.percepts)
@@ -127,7 +128,8 @@ class Recording:
 
     def save(self, path: Path, descriptors: Float32[np.ndarray, "frames dim"] | None = None) -> None:
         """Write the cache; descriptors become float32, unless they are known as another file has them, bit for bit."""
-        notes = {"sequence": self.sequence, "frame": asdict(self.frame), "perception": asdict(self.origin)}
+        notes: dict[str, Any] = {"sequence": self.sequence, "frame": asdict(self.frame)}
+        notes |= {"perception": asdict(self.origin), "precision": self.precision}
         arrays = self._arrays(descriptors)
         if self.sources is not None:
             arrays |= self.sources.arrays()
@@ -164,7 +166,7 @@ class Recording:
         sources = Sources.from_arrays(arrays, notes.whole)
         if sources is not None and len(sources) != len(recording):
             raise InputError(f"{path}: has {len(sources)} sources for {len(recording)} frames; make it again")
-        return replace(recording, origin=origin, sources=sources, version=header.version)
+        return replace(recording, origin=origin, sources=sources, version=header.version, precision=notes.precision)
 
 
 _LAYOUT = {

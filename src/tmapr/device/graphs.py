@@ -37,6 +37,21 @@ def staying_on(device: torch.device) -> AbstractContextManager[object]:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
+class Lane:
+    """A stream of its own on a GPU, beside which others work; elsewhere everything is done in order."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._stream: torch.cuda.Stream | None = None
+        if device.type == "cuda":
+            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            # What is there already, weights above all, was put there by somebody else's stream.
+            self._stream.wait_stream(torch.cuda.current_stream(device))
+
+    def entered(self) -> AbstractContextManager[object]:
+        """What is asked for meanwhile is done there."""
+        return torch.cuda.stream(self._stream) if self._stream else nullcontext()
+
+
 class Replayed:
     """Reads `given` and gives the same tensor each time, overwritten; whoever keeps a result copies it."""
 
@@ -58,12 +73,16 @@ class Replayed:
 
     def _capture(self, graph: torch.cuda.CUDAGraph) -> Tensor:
         with torch.cuda.device(self._given.device), torch.inference_mode():
-            aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-            aside.wait_stream(torch.cuda.current_stream())
+            current = torch.cuda.current_stream()
+            # Whoever has a lane is captured there: cuBLAS keeps one workspace for each stream that is captured, and two
+            # graphs that are at work side by side must not share it.
+            own = None if current == torch.cuda.default_stream() else current
+            aside = own or torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            aside.wait_stream(current)
             with torch.cuda.stream(aside):
                 for _ in range(_WARM_UPS):
                     self._compute(self._given)
-            torch.cuda.current_stream().wait_stream(aside)
+            current.wait_stream(aside)
             # Other threads may use the GPU meanwhile: what they do is none of this graph's.
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
                 return self._compute(self._given)

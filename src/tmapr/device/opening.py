@@ -1,4 +1,7 @@
-"""Which perceiver the settings ask for: on a GPU, torch's networks see by graphs and with half the bits."""
+"""Which perceiver the settings ask for: on a GPU, torch's networks see by graphs and with half the bits.
+
+Every command opens it here, so that a percept does not tell which of them made it.
+"""
 
 from importlib.util import find_spec
 from typing import Literal
@@ -17,18 +20,30 @@ def open_perceiver(settings: Perception, device: str = "auto", precision: Precis
     Of the two halves float16 is nearer to float32: it has three bits more, and no activation here needs the range that
     bfloat16 has for them.
     """
-    if settings.is_plugin or not opening.needs_torch(settings, device) or find_spec("torch") is None:
-        return opening.open_perceiver(settings, device)
-    from tmapr.perception.network import assemble, choose_device
-
-    where = choose_device(device)
-    if not where.startswith("cuda"):
+    where = _find_gpu(settings, device)
+    if where is None:
         return opening.open_perceiver(settings, device)
     import torch
 
     from tmapr.device.perceiving import DeviceEye
+    from tmapr.perception.network import assemble
 
     network, card = assemble(settings)
     kinds = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
     eye = DeviceEye(network, settings.image, settings.size, where, kinds[precision])
     return Perceiver(card, settings.image, eye, find_keypoints=KeypointFinder(), at_once=GPU_BATCH)
+
+
+def choose_precision(settings: Perception, device: str = "auto") -> Precision:
+    """That of the network which `open_perceiver` opens; nothing is opened."""
+    return "float32" if _find_gpu(settings, device) is None else "float16"
+
+
+def _find_gpu(settings: Perception, device: str) -> str | None:
+    """The one on which torch's own network sees; None where there is none, or another perceiver is asked for."""
+    if settings.is_plugin or not opening.needs_torch(settings, device) or find_spec("torch") is None:
+        return None
+    from tmapr.perception.network import choose_device
+
+    where = choose_device(device)
+    return where if where.startswith("cuda") else None

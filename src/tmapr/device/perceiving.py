@@ -3,13 +3,15 @@
     counts ─ pinned ─▶ device ─ preparation ─▶ network, both heads ─▶ unit descriptor, pose, fault ─ pinned ─▶ host
 
 Nothing between the copies asks the host anything. What is the host's still: judging whether a stream is frozen, its
-turns, keypoints, and pictures that are to be smoothed.
+turns, keypoints, and pictures that are to be smoothed. Who sees many images has two passes under way, each with memory
+and a stream of its own: while one computes, the other is copied in or out.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
+from queue import LifoQueue
 from threading import Lock
 
 import numpy as np
@@ -18,7 +20,7 @@ from jaxtyping import Float32, Shaped
 from torch import Tensor, nn
 
 from tmapr.device.fused_preparation import ChoosePreparation, choose_preparation
-from tmapr.device.graphs import Moment, Replayed, staying_on
+from tmapr.device.graphs import Lane, Moment, Replayed, staying_on
 from tmapr.device.precision import lower_precision
 from tmapr.device.preparation import FAULTS
 from tmapr.perception.image import Image
@@ -27,7 +29,9 @@ from tmapr.perception.perceiver import AnyPicture, Outputs, Seen
 from tmapr.types import Picture
 
 _MOST_PASSES = 8
-"""Kept at a time: a graph holds memory of its own, and a camera has one size."""
+"""Kept at a time in a lane: a graph holds memory of its own, and a camera has one size."""
+_LANES = 2
+"""One computes while the other is copied; a third would only wait for them."""
 _POSE = 4
 _LEAST_LENGTH = float(np.finfo(np.float32).tiny)
 
@@ -43,7 +47,9 @@ class Shape:
 
 
 class DeviceEye:
-    """Prepares images and sees them on one device, in the precision of `dtype`; safe to call from several threads."""
+    """Prepares images and sees them on one device, in the precision of `dtype`; any number of threads may ask."""
+
+    abreast = _LANES
 
     def __init__(
         self,
@@ -60,26 +66,42 @@ class DeviceEye:
         self._choose = choose
         self._device = torch.device(device)
         self._network = move_network(lower_precision(network, dtype), self._device).eval().requires_grad_(False)
-        self._passes: OrderedDict[Shape, DevicePass] = OrderedDict()
-        self._turn = Lock()
+        self._capturing = Lock()
+        self._launched: Passes = OrderedDict()
+        # The one that was put back last comes first: who asks alone has all graphs once.
+        self._lanes = LifoQueue[tuple[Lane, Passes]]()
+        for _ in range(self.abreast):
+            self._lanes.put((Lane(self._device), OrderedDict()))
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the network says, in as many passes as there are runs of images of one size."""
-        with self._turn:
-            return _join([self.launch(_fill_up(run)).fetch().take(len(run)) for run in _split_by_shape(prepared)])
+        lane, passes = self._lanes.get()
+        try:
+            with lane.entered():
+                runs = _split_by_shape(prepared)
+                return _join([self._begin(passes, _fill_up(run)).fetch().take(len(run)) for run in runs])
+        finally:
+            self._lanes.put((lane, passes))
 
     def launch(self, images: Sequence[Picture]) -> "DevicePass":
-        """Begin a pass over prepared images of one size and depth, and return at once.
+        """Begin a pass over prepared images of one size and depth, on the current stream, and return at once.
 
-        The pass is this eye's own: the next one over as many images of this size overwrites what it gives.
+        The pass is this eye's own: the next one over as many images of this size overwrites what it gives. For one
+        thread alone.
         """
+        return self._begin(self._launched, images)
+
+    def _begin(self, passes: "Passes", images: Sequence[Picture]) -> "DevicePass":
         height, width = images[0].shape
         shape = Shape(len(images), height, width, images[0].dtype)
-        found = self._passes.get(shape) or DevicePass(self._build(shape), shape, self._device)
-        self._passes[shape] = found
-        self._passes.move_to_end(shape)
-        if len(self._passes) > _MOST_PASSES:
-            self._passes.popitem(last=False)
+        found = passes.get(shape)
+        if found is None:
+            with self._capturing:  # torch captures one graph at a time
+                found = DevicePass(self._build(shape), shape, self._device)
+        passes[shape] = found
+        passes.move_to_end(shape)
+        if len(passes) > _MOST_PASSES:
+            passes.popitem(last=False)
         found.run(images)
         return found
 
@@ -163,6 +185,10 @@ class DevicePass:
         descriptors, pose = rows[:, : -1 - self._pose], rows[:, -1 - self._pose : -1]
         outputs = Outputs(descriptors, pose[:, :2], pose[:, 2:]) if self._pose else Outputs(descriptors)
         return Seen(outputs, tuple(FAULTS[int(code)] for code in rows[:, -1]))
+
+
+Passes = OrderedDict[Shape, DevicePass]
+"""Those that were used last come last."""
 
 
 def _split_by_shape(images: Sequence[AnyPicture]) -> Iterator[list[AnyPicture]]:

@@ -4,6 +4,7 @@ What runs the network, torch or ONNX Runtime, is an `Engine`; everything else is
 Who prepares images as well, where the network is, is an `Eye`.
 """
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -76,9 +77,13 @@ Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
 
 @runtime_checkable
 class Eye(Protocol):
-    """Prepares images and runs a network on them, from counts as they are if it `takes_counts`, else from pictures."""
+    """Prepares images and runs a network on them, from counts as they are if it `takes_counts`, else from pictures.
+
+    As many threads as it says may ask it at once.
+    """
 
     takes_counts: bool
+    abreast: int
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the network says of one image or more."""
@@ -88,6 +93,7 @@ class PictureEye:
     """Pictures are made here, and an engine runs the network on them."""
 
     takes_counts = False
+    abreast = 1
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -104,6 +110,7 @@ class _FullBatches:
         self._eye = eye
         self._size = size
         self.takes_counts = eye.takes_counts
+        self.abreast = eye.abreast
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         missing = max(0, self._size - len(prepared))
@@ -184,16 +191,19 @@ class Perceiver:
             yield from self._perceive_ahead(batches) if ahead else chain.from_iterable(map(self._perceive, batches))
 
     def _perceive_ahead(self, batches: Iterable[Batch]) -> Iterator[Percept]:
-        """While a GPU works on a batch, what it said of the last one is told; a CPU has no core left for that."""
-        with ThreadPoolExecutor(max_workers=1) as network:
-            last: tuple[Batch, Future[Seen | None]] | None = None
+        """While a GPU works on some batches, what it said of those before is told; a CPU has no core left for that."""
+        with ThreadPoolExecutor(max_workers=self._eye.abreast) as network:
+            waiting = deque[tuple[Batch, Future[Seen | None]]]()
             for batch in batches:
-                following = batch, network.submit(self._see, batch)
-                if last:
-                    yield from self._tell(last[0], last[1].result())
-                last = following
-            if last:
-                yield from self._tell(last[0], last[1].result())
+                waiting.append((batch, network.submit(self._see, batch)))
+                if len(waiting) > self._eye.abreast:
+                    yield from self._tell_first(waiting)
+            while waiting:
+                yield from self._tell_first(waiting)
+
+    def _tell_first(self, waiting: deque[tuple[Batch, Future[Seen | None]]]) -> list[Percept]:
+        batch, seen = waiting.popleft()
+        return self._tell(batch, seen.result())
 
     @property
     def _glancer(self) -> Glancer:

@@ -23,11 +23,16 @@ from tmapr.types import Frame, Odometry, Percept
 class Assembly:
     """A recording that is being put together from kept rows and new percepts, in the order of its frames."""
 
-    def __init__(self, name: str, now: Survey, experiment: Experiment, source: Path | None) -> None:
+    def __init__(
+        self, name: str, now: Survey, experiment: Experiment, source: Path | None, precision: str | None = None
+    ) -> None:
+        """Without a precision nothing new will come, and it stays what it was."""
+        kept = Recording.load(source) if source else None
         self._name = name
         self._now = now
         self._origin = experiment.perception.origin
-        self._kept = Recording.load(source).percepts if source else ()
+        self._precision = precision or (kept.precision if kept else "float32")
+        self._kept = kept.percepts if kept else ()
         # As the file has them: what is read is scaled to length 1, and would not be written back bit for bit.
         self._numbers = load_arrays(source, KIND, VERSION)[1]["descriptors"] if source else np.zeros((0, 0))
         self.percepts = list[Percept]()
@@ -64,6 +69,7 @@ class Assembly:
             self._origin,
             headings,
             now.sources.first(count),
+            precision=self._precision,
         )
         recording.save(path, np.array(self._descriptors))
 

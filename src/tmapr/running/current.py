@@ -11,8 +11,8 @@ from tmapr.data.survey import survey
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, find_home, is_data_there, open_data
 from tmapr.perception.settings import OWN
-from tmapr.running.encoding import describe_absence, is_unchanged_whole, load_recording
-from tmapr.running.renewal import compare
+from tmapr.running.encoding import describe_absence, load_recording
+from tmapr.running.renewal import compare, is_unchanged_whole
 from tmapr.types import CoordinateFrame
 
 

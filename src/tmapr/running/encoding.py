@@ -4,26 +4,25 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
-from tmapr.artifacts.percepts import VERSION, Recording
+from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.results import renewing, share_file
 from tmapr.artifacts.run import SO_FAR, RunFolder
 from tmapr.artifacts.sources import Trust
 from tmapr.data.drives import locate
 from tmapr.data.sequence import Sequence
-from tmapr.data.survey import Survey, survey
+from tmapr.data.survey import survey
+from tmapr.device.opening import choose_precision, open_perceiver
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment, find_home, is_data_there, open_data
-from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
 from tmapr.running.assembly import Assembly, stream_new
 from tmapr.running.keypoints import KeypointCache, attach_keypoints
-from tmapr.running.renewal import Renewal, compare, renew_all
+from tmapr.running.renewal import Attempt, Renewal, compare, is_earlier, is_unchanged_whole, renew_all
 from tmapr.types import CoordinateFrame, Fault, Watch
 
 _SAVED_EVERY = 2000
@@ -108,7 +107,7 @@ class Encoding:
         path = self._folder.percepts(name)
         return path.exists() or _name_so_far(path).exists()
 
-    def plan(self, name: str, sequence: Sequence) -> "Attempt | None":
+    def plan(self, name: str, sequence: Sequence) -> Attempt | None:
         """What can be kept of a sequence's percepts; None where it is a whole that has not changed."""
         path = self._folder.percepts(name)
         kept = self._find_usable(path)
@@ -134,20 +133,23 @@ class Encoding:
             self.perceiver  # noqa: B018 (what cannot be opened is refused before anything is told)
         self._tell_changes(name, attempt, path)
         _log.info("%s: %d images to encode, %d kept", name, attempt.renewal.encoded, attempt.renewal.kept)
-        assembly = Assembly(name, attempt.now, self._experiment, attempt.source)
+        precision = self.precision if attempt.renewal.encoded else None
+        assembly = Assembly(name, attempt.now, self._experiment, attempt.source, precision)
         self._encode(sequence, attempt.renewal, assembly, so_far)
         assembly.save(so_far)
         self._made[name] = so_far
 
-    def _compare(self, source: Path, kept: Recording | None, sequence: Sequence) -> "Attempt":
+    def _compare(self, source: Path, kept: Recording | None, sequence: Sequence) -> Attempt:
         """What could be made of some percepts."""
         known = kept.sources if kept else None
         now = survey(sequence, find_home(self._experiment.data, sequence.name), known, self._trust)
-        if not kept or not known:
+        renewal = compare(kept, known, now) if kept and known else None
+        # Percepts of one sequence are of one precision. As long as none is missing, it may be another than here.
+        if not renewal or (renewal.encoded and kept and kept.precision != self.precision):
             return Attempt(None, now, renew_all(now))
-        return Attempt(source, now, compare(kept, known, now))
+        return Attempt(source, now, renewal)
 
-    def _tell_changes(self, name: str, attempt: "Attempt", path: Path) -> None:
+    def _tell_changes(self, name: str, attempt: Attempt, path: Path) -> None:
         if attempt.source and attempt.source != path:
             left = f"{attempt.renewal.encoded} of {len(attempt.now)} images are left"
             self.tell(f"{name}: goes on where an encoding was interrupted; {left}")
@@ -165,15 +167,19 @@ class Encoding:
                 return None
             raise
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
-        earlier = kept.sources is None or kept.version < VERSION
-        return None if changes or earlier or self._trust == "nothing" else kept
+        return None if changes or is_earlier(kept) or self._trust == "nothing" else kept
 
     def _explain(self, path: Path) -> str:
         """Why nothing of kept percepts can be used."""
         kept = Recording.load(path)
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
-        missed = "kept no sources" if kept.sources is None else "did not look for turns"
-        why = f"made with {'; '.join(changes)}" if changes else f"of an earlier version, which {missed}"
+        if changes:
+            why = f"made with {'; '.join(changes)}"
+        elif is_earlier(kept):
+            missed = "kept no sources" if kept.sources is None else "did not look for turns"
+            why = f"of an earlier version, which {missed}"
+        else:
+            why = f"made in {kept.precision}, images changed, and here it is {self.precision}"
         return f"its percepts were {why}; all images are encoded again"
 
     def _encode(self, sequence: Sequence, renewal: Renewal, assembly: Assembly, so_far: Path) -> None:
@@ -229,29 +235,14 @@ class Encoding:
         return open_data(data, first).frame
 
     @cached_property
+    def precision(self) -> str:
+        """In which images are encoded here."""
+        return choose_precision(self._experiment.perception, self._device)
+
+    @cached_property
     def perceiver(self) -> Perceiver:
         """What images are encoded with; refused where it cannot be opened."""
         return open_perceiver(self._experiment.perception, self._device).with_full_batches().without_keypoints()
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A recording as it is now, and what of the percepts in a file stands for it."""
-
-    source: Path | None
-    now: Survey
-    renewal: Renewal
-
-    @property
-    def is_current(self) -> bool:
-        """Whether nothing has to be written."""
-        return self.renewal.current and self.renewal.remembered
-
-
-def is_unchanged_whole(kept: Recording, sequence: Sequence) -> bool:
-    """Whether a recording in one piece is as it was, so that there is no need to go through it."""
-    same = kept.sources is not None and kept.sources.whole == sequence.whole
-    return same and bool(sequence.whole) and kept.frame == sequence.frame
 
 
 def refuse_unusable(sequence: Sequence, faults: Iterable[Fault]) -> NoReturn:

@@ -18,13 +18,8 @@ from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, is_data_there
 from tmapr.perception.settings import OWN
-from tmapr.running.encoding import (
-    Attempt,
-    Encoding,
-    describe_absence,
-    describe_faults,
-    load_recording,
-)
+from tmapr.running.encoding import Encoding, describe_absence, describe_faults, load_recording
+from tmapr.running.renewal import Attempt
 from tmapr.system import Map, list_mapped
 from tmapr.types import CoordinateFrame, Fault
 

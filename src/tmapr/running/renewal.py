@@ -7,12 +7,14 @@ the recording and under whatever name.
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
-from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.percepts import VERSION, Recording
 from tmapr.artifacts.sources import UNREADABLE, Sources
+from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey
 from tmapr.types import Fault
 
@@ -48,6 +50,31 @@ class Renewal:
     def describe(self) -> str:
         """What changed, and what it costs."""
         return f"{', '.join(self.changes)}; {self.encoded} of {len(self.rows)} images are encoded again"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A recording as it is now, and what of the percepts in a file stands for it."""
+
+    source: Path | None
+    now: Survey
+    renewal: Renewal
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing has to be written."""
+        return self.renewal.current and self.renewal.remembered
+
+
+def is_earlier(kept: Recording) -> bool:
+    """Whether percepts are of a version that did not note all that is needed to tell which of them still stand."""
+    return kept.sources is None or kept.version < VERSION
+
+
+def is_unchanged_whole(kept: Recording, sequence: Sequence) -> bool:
+    """Whether a recording in one piece is as it was, so that there is no need to go through it."""
+    same = kept.sources is not None and kept.sources.whole == sequence.whole
+    return same and bool(sequence.whole) and kept.frame == sequence.frame
 
 
 def renew_all(now: Survey) -> Renewal:

@@ -5,6 +5,7 @@ made again; positions are those of the recording.
 """
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -253,7 +254,7 @@ class ExampleCache:
     ) -> Iterator[Shaped[np.ndarray, "rows ..."]]:
         """Make the rows of each batch of frames that have a position; which of them are usable is noted."""
         card = self._encoder.card
-        passed: list[np.ndarray] = []
+        passed = deque[np.ndarray]()
 
         def keep(pictures: Shaped[np.ndarray, "images height width"]) -> Outputs:
             passed.append(self._extractor(pictures))
@@ -265,8 +266,8 @@ class ExampleCache:
         perceiver = plain.with_inspection(Detector().inspect)
         for percept in perceiver.stream(self._select(sequence, placed), readers=Readers(count_cores())):
             usable.append(percept.fault is None)
-            yield from passed
-            passed.clear()
+            while passed:  # on a GPU the next batch may be put there meanwhile, by another thread
+                yield passed.popleft()
 
     def _select(self, sequence: Sequence, placed: list[int]) -> Iterator[Frame]:
         wanted = set(placed)

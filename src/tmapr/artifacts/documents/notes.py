@@ -41,6 +41,7 @@ class RecordingNotes(Document):
     sequence: str | None = None
     frame: FrameNotes = FrameNotes()
     perception: OriginNotes = OriginNotes()
+    precision: str = "float32"
     whole: str = ""
 
 
