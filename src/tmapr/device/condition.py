@@ -13,6 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.device.blocks import BLOCK, Blocks
+from tmapr.device.triangle import runs_kernels
 from tmapr.retrieval.condition import ANOTHER_DRIVE, FEW, MOST, REMEMBERED, SHORTEST
 
 
@@ -45,7 +47,12 @@ class DeviceCondition:
     def __init__(self, dimension: int, device: torch.device) -> None:
         self.mean = torch.zeros(dimension, dtype=torch.float64, device=device)
         # What a frame needs of them is found when a view is noted, which nobody waits for.
-        self._views, self._weight, self._length, self._known = torch.zeros((4, 1), dtype=torch.float64, device=device)
+        self.state = torch.zeros(4, dtype=torch.float64, device=device)
+        self._views, self._weight, self._length, self._known = self.state.split(1)
+        self.constants = self.mean.new_tensor([FEW, MOST, REMEMBERED, SHORTEST])
+        self._compiled = runs_kernels(device)
+        self._blocks = Blocks.of(dimension)
+        self._sums = self.mean.new_empty(self._blocks.count)
         self._measure()
         self._believed = False
         self._stamp: int | None = None
@@ -68,13 +75,45 @@ class DeviceCondition:
 
     def note(self, descriptor: Float[Tensor, " dim"], share: Float[Tensor, ""]) -> None:
         """Count a view, as far as it is a new one of the map; without a share only time goes on."""
+        if self._compiled:
+            self._launch_note(descriptor, share)
+            return
         before = self._known * self.mean
         self._views.copy_((self._known * self._views + share).clamp_max(REMEMBERED))
         rate = torch.where(share > 0, share / self._views, 0.0)
         self.mean.copy_(before + rate * (descriptor - before))
         self._measure()
 
+    def _launch_note(self, descriptor: Float[Tensor, " dim"], share: Float[Tensor, ""]) -> None:
+        from tmapr.device import condition_kernels
+
+        condition_kernels.note_view[(self._blocks.count,)](
+            *(descriptor, share, self.state, self.constants, self.mean, self._sums),
+            *(self._blocks.width, self._blocks.count),
+            BLOCK=BLOCK,
+            num_warps=1,
+        )
+        self._launch_measure(share)
+
+    def _launch_measure(self, share: Float[Tensor, ""] | None) -> None:
+        from tmapr.device import condition_kernels
+
+        condition_kernels.measure_mean[(1,)](
+            *(self.state if share is None else share, self.state, self.constants, self._sums, self._blocks.count),
+            COUNTS=share is not None,
+            BLOCKS_UP=self._blocks.count_up,
+            num_warps=1,
+        )
+
     def _measure(self) -> None:
+        if self._compiled:
+            from tmapr.device import block_sums
+
+            block_sums.square_blocks[(self._blocks.count,)](
+                self.mean, self._sums, self._blocks.width, self._blocks.count, BLOCK=BLOCK, num_warps=1
+            )
+            self._launch_measure(None)
+            return
         self._weight.copy_(MOST * self._views / (self._views + FEW))
         self._length.copy_(torch.linalg.vector_norm(self.mean).clamp_min(SHORTEST))
 

@@ -7,7 +7,7 @@ again. Unused places are masked.
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -15,15 +15,20 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from tmapr.artifacts.arrays import put, take
+from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.device.mixtures import DeviceMixtures
 from tmapr.device.projecting import DeviceProjection
+from tmapr.device.ridge import DeviceRidge
 from tmapr.device.standardising import find_middle
+from tmapr.device.triangle import runs_kernels
 from tmapr.device.variation import POINTS, DevicePoints, DeviceVariation
 from tmapr.places.classifier import Classifier
 from tmapr.places.grid import Grid
 from tmapr.places.projection import Projector, Subspace
 from tmapr.places.settings import Places
+
+if TYPE_CHECKING:  # it is loaded where there are kernels alone
+    from tmapr.device.place_launches import PlaceKernels
 
 _FIRST_CAPACITY = 64
 _AROUND = 9
@@ -87,8 +92,16 @@ class DevicePlaces:
             self._mixtures = DeviceMixtures(settings.mixture, take(learned, "mixtures."), self.capacity, device)
         self._attenuation = settings.attenuation if "attenuation" in settings.use else None
         self._sure = torch.ones((), dtype=torch.float64, device=device)
+        self._kernels = self._load_kernels() if runs_kernels(device) else None
         self._lay_out()
         self.note_places(classifier.grid)
+
+    def _load_kernels(self) -> "PlaceKernels | None":
+        from tmapr.device.place_launches import PlaceKernels, fits
+
+        if not fits(self._mixtures):
+            return None
+        return PlaceKernels(self._variation, self._mixtures, self._reduce, self._points, self._attenuation)
 
     def _lay_out(self) -> None:
         self.used = torch.zeros(self.capacity, dtype=torch.bool, device=self.device)
@@ -115,6 +128,7 @@ class DevicePlaces:
             self._variation.make_room(self.capacity)
             if self._mixtures:
                 self._mixtures.make_room(self.capacity)
+            self._measure()
             self._lay_out()
         for place in range(self._classes, len(grid)):
             for other in grid.around([place]):
@@ -131,7 +145,23 @@ class DevicePlaces:
 
     def spread(self, view: Float[Tensor, " dim"]) -> Float[Tensor, "3 features"]:
         """The rows that the ridge is asked for: three, whether U is in use or not."""
+        if self._kernels:
+            return self._project(self._kernels.spread(view))
         return self._project(self._points.spread(view, self._variation.step))
+
+    def lay(self, view: Float[Tensor, " dim"], squares: Float[Tensor, "3 blocks"]) -> Float[Tensor, "3 features"]:
+        """The same where kernels have left the points' squares by blocks."""
+        return self._project(self._kernels.lay(view, squares)) if self._kernels else self.spread(view)
+
+    @property
+    def step(self) -> Float[Tensor, " dim"]:
+        """One deviation along U's direction."""
+        return self._variation.step
+
+    @property
+    def coefficients(self) -> Float[Tensor, "2 3"]:
+        """What the view and the step are multiplied with in each of the points around the view."""
+        return self._points.coefficients
 
     def score(self, view: Float[Tensor, " dim"]) -> DeviceScores:
         """What `Classifier.predict` says of a view."""
@@ -140,13 +170,26 @@ class DevicePlaces:
     def observe(self, rows: Float[Tensor, "3 features"]) -> Observed:
         """Ask the ridge; it has a column for each place there is room for, or for each there is."""
         logits, leverage = self._ridge.observe(rows)
+        if isinstance(self._ridge, DeviceRidge):
+            # Of all that there is room for: a graph does not know which of them are in use by now.
+            logits = self._ridge.responses
         missing = self.capacity - logits.shape[1]
         if missing > 0:
             logits = torch.cat([logits, logits.new_zeros((POINTS, missing))], dim=1)
         return Observed(rows, logits[:, : self.capacity], leverage)
 
-    def conclude(self, view: Float[Tensor, " dim"], observed: Observed) -> DeviceScores:
-        """The scores of a view for which the ridge was asked."""
+    def weigh(self, view: Float[Tensor, " dim"]) -> Float[Tensor, " capacity"] | None:
+        """What `conclude` needs of G, which does not wait for the ridge; None without G, and where torch does it."""
+        return self._kernels.weigh(view) if self._kernels else None
+
+    def conclude(
+        self, view: Float[Tensor, " dim"], observed: Observed, weighed: Float[Tensor, " capacity"] | None = None
+    ) -> DeviceScores:
+        """The scores of a view for which the ridge was asked, and which `weigh` may have weighed meanwhile."""
+        if self._kernels:
+            weighed = self._kernels.weigh(view) if weighed is None else weighed
+            scores, likelihoods = self._kernels.conclude(observed.logits, weighed)
+            return DeviceScores(scores, observed.leverage, likelihoods)
         scores = self._points.mean_weights @ observed.logits
         if self._mixtures is None:
             return DeviceScores(scores, observed.leverage, None)
@@ -182,12 +225,30 @@ class DevicePlaces:
         Either way the rows of the lesson are those that it was asked for last.
         """
         seen = observed or self.observe(self.spread(view))
-        weights = self._points.update_weights * self._attenuate(seen.logits[0], place)
+        if self._kernels:
+            weights = self._kernels.learn(view, place, seen.logits)
+        else:
+            weights = self.attenuate(seen, place)
+            self.absorb(view, place)
+        return DeviceLesson(seen.rows, weights, place, self.information)
+
+    def attenuate(self, observed: Observed, place: Int[Tensor, "1"]) -> Float[Tensor, "3"]:
+        """What H lets the rows of a lesson weigh."""
+        return self._points.update_weights * self._attenuate(observed.logits[0], place)
+
+    def absorb(self, view: Float[Tensor, " dim"], place: Int[Tensor, "1"]) -> None:
+        """Teach U and G a view whose weight is known."""
+        if self._kernels:
+            self._kernels.learn(view, place, None)
+            return
         self._variation.learn(view, place)
         if self._mixtures:
             self._mixtures.learn(self._reduce(view[None])[0], place)
-        information = self._attenuation.information if self._attenuation else 1.0
-        return DeviceLesson(seen.rows, weights, place, information)
+
+    @property
+    def information(self) -> float:
+        """The share of a lesson that K⁻¹ gains."""
+        return self._attenuation.information if self._attenuation else 1.0
 
     def _attenuate(self, logits: Float[Tensor, " capacity"], place: Int[Tensor, "1"]) -> Float[Tensor, ""]:
         """H: the weight of a sample by how far the ridge misses its place."""
@@ -196,6 +257,23 @@ class DevicePlaces:
         missed = torch.linalg.vector_norm(logits.index_add(0, place, -self._sure[None]))
         raw = self._attenuation.bound / (self._attenuation.bound + self._attenuation.gain * missed)
         return raw.clamp(self._attenuation.floor, 1.0)
+
+    def _measure(self) -> None:
+        """What torch made of loaded statistics, by the kernels that make it of learned ones."""
+        if self._kernels:
+            self._kernels.measure()
+
+    def restore(self, grid: Grid, learned: Arrays) -> None:
+        """Continue from where `arrays` of this or of a `Classifier` with these places were taken.
+
+        The tensors are other ones only if there are more places than there is room for.
+        """
+        self._classes, self._neighbours = 0, defaultdict[int, set[int]](set)
+        self.note_places(grid)
+        self._variation.restore(take(learned, "variation."))
+        if self._mixtures:
+            self._mixtures.restore(take(learned, "mixtures."))
+        self._measure()
 
     def arrays(self) -> dict[str, np.ndarray]:
         """U's and G's part of `Classifier.arrays`; reads the device."""

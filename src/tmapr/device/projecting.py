@@ -27,7 +27,9 @@ class DeviceProjection:
         if isinstance(projector, Identity):
             return cls(None)
         if isinstance(projector, Subspace):
-            axes, offset = torch.as_tensor(np.array(projector.axes)), torch.as_tensor(projector.mean @ projector.axes)
+            # Line by line, as kernels read it: those of a decomposition lie column by column.
+            axes = torch.as_tensor(np.array(projector.axes, order="C"))
+            offset = torch.as_tensor(projector.mean @ projector.axes)
             return cls(axes.to(device), offset.to(device))
         scale = np.sqrt(2.0 / (projector.dimension * VARIANCE))
         return cls(torch.as_tensor(scale * unfold(projector)).to(device))

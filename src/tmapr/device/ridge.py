@@ -99,6 +99,11 @@ class DeviceRidge:
         copy.flags.writeable = False
         return copy
 
+    @property
+    def responses(self) -> Float[Tensor, "3 capacity"]:
+        """X W of the rows last observed, for all classes that there is room for: 0 for those that are not in use."""
+        return self._scores
+
     def scores(self, rows: Float[np.ndarray, "k dim"]) -> Float[np.ndarray, "k classes"]:
         """X W: the response of every class."""
         return (self._send(rows) @ self._W[: self.dim, : self.classes]).cpu().numpy()
