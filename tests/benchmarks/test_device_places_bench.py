@@ -6,11 +6,13 @@ import pytest
 
 pytest.importorskip("torch")
 
-import device_places  # noqa: E402
+import device_places
 
 
 def test_every_part_is_measured(capsys):
-    device_places.main("--device cpu --dimension 48 --places 12 --references 300 --rounds 2".split())
+    device_places.main(
+        ["--device", "cpu", "--dimension", "48", "--places", "12", "--references", "300", "--rounds", "2"]
+    )
     report = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert report["kernels"].keys() == report["torch"].keys() == {"prepare", "conclude", "learn", "note"}
     assert report["same_bits"]

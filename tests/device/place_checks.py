@@ -20,7 +20,7 @@ from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
 from tmapr.places.unscented import Unscented
 
-pytestmark = pytest.mark.usefixtures("numbers_as_numpy_has_them")
+pytestmark = pytest.mark.usefixtures("numbers_as_numpy_has_them", "room_for_few")
 
 DIM = 300
 """Of which the last block of a descriptor is not full."""
@@ -50,6 +50,12 @@ def draw(rng, count):
 def make(settings, classifier):
     ridge = DenseRidge.copy(classifier.ridge, DEVICE)
     return DevicePlaces(settings, classifier, ridge, DEVICE), ridge
+
+
+@pytest.fixture
+def room_for_few(monkeypatch):
+    """Every place that there is room for has a program, which takes some time to interpret."""
+    monkeypatch.setattr(places, "_FIRST_CAPACITY", 4)
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ What holds for either alone is in tests/contracts/test_classifier_contract.py.
 import numpy as np
 import pytest
 import torch
+from test_device_places import drive, settings_with
 
 from ridges import relative
-from test_device_places import drive, settings_with
 from tmapr.device.classifier import DeviceClassifier
 from tmapr.exceptions import InputError, StateError
 from tmapr.learning.guard import Guard
