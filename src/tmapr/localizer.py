@@ -16,8 +16,8 @@ from tmapr.exceptions import InputError
 from tmapr.inputs import check_estimate, read_folder, read_frame, read_metres, read_percept, read_position, read_stamp
 from tmapr.labels import Label, Teacher
 from tmapr.learning import Student
-from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
+from tmapr.places.protocol import PlaceClassifier
 from tmapr.recognising import get_view, recognise
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
@@ -36,7 +36,7 @@ class Localizer:
     call changes nothing. `learn` waits for `observe`, not for the network of a `step`.
     """
 
-    def __init__(self, stages: Stages, memory: Memory, classifier: Classifier, teacher: Teacher) -> None:
+    def __init__(self, stages: Stages, memory: Memory, classifier: PlaceClassifier, teacher: Teacher) -> None:
         self.memory = memory
         self.classifier = classifier
         self._stages = stages
@@ -141,7 +141,7 @@ class Localizer:
         answering = self._student.choose(self.classifier) if self._student else self.classifier
         return self._recognise(percept, self._drive.recall(percept.stamp), answering, count)
 
-    def _choose_here(self) -> Classifier:
+    def _choose_here(self) -> PlaceClassifier:
         """The classifier that answers where the camera is believed to be."""
         placer = self.tracker.placer
         if self._student is None or placer is None:
@@ -155,7 +155,7 @@ class Localizer:
             return
         self._student.see(placer.view, view, self.classifier, self._weigh)
 
-    def _weigh(self, classifier: Classifier, view: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
+    def _weigh(self, classifier: PlaceClassifier, view: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
         """The log-evidence of each reference along the route for a view under the map's condition."""
         found = self._recognise(Percept(0, view), None, classifier)
         placer = self.tracker.placer
@@ -164,7 +164,7 @@ class Localizer:
         return weigh(found.comparison.take(placer.route.rows), placer.filter.share, placer.scale.weights)
 
     def _recognise(
-        self, percept: Percept, shared: Shared | None, classifier: Classifier, count: int | None = None
+        self, percept: Percept, shared: Shared | None, classifier: PlaceClassifier, count: int | None = None
     ) -> Recognition:
         return recognise(self._stages, self.memory, classifier, percept, shared, count)
 

@@ -6,7 +6,7 @@ from math import nan
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.places.classifier import Classifier
+from tmapr.places.protocol import PlaceClassifier
 from tmapr.retrieval.condition import Shared
 from tmapr.retrieval.memory import Memory
 from tmapr.stages import Stages
@@ -16,7 +16,7 @@ from tmapr.types import Percept, Recognition
 def recognise(
     stages: Stages,
     memory: Memory,
-    classifier: Classifier,
+    classifier: PlaceClassifier,
     percept: Percept,
     shared: Shared | None = None,
     count: int | None = None,

@@ -18,7 +18,7 @@ def add_up(sums, which, blocks, BLOCKS_UP: tl.constexpr):
 
 @triton.jit
 def leave_square(values, sums, which, blocks):
-    """This program's sum of squares."""
+    """Leave the sum of squares of this block."""
     tl.store(sums + which * blocks + tl.program_id(0), tl.sum(values * values, axis=0))
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from tmapr.device.triangle import power_of_two
 
-BLOCK = 256
+BLOCK = 128
 """Numbers that one program sees to."""
 
 
@@ -12,11 +12,11 @@ class Blocks(NamedTuple):
     """The blocks of a descriptor: the length of it, how many they are, and the next power of two."""
 
     width: int
-    count: int
-    count_up: int
+    number: int
+    number_up: int
 
     @classmethod
     def of(cls, width: int) -> "Blocks":
         """Those of a descriptor of some length."""
-        count = -(-width // BLOCK)
-        return cls(width, count, power_of_two(count))
+        number = -(-width // BLOCK)
+        return cls(width, number, power_of_two(number))

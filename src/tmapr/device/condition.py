@@ -48,11 +48,11 @@ class DeviceCondition:
         self.mean = torch.zeros(dimension, dtype=torch.float64, device=device)
         # What a frame needs of them is found when a view is noted, which nobody waits for.
         self.state = torch.zeros(4, dtype=torch.float64, device=device)
-        self._views, self._weight, self._length, self._known = self.state.split(1)
+        self._views, self._weight, self._length, self._known = self.state[:, None].unbind()
         self.constants = self.mean.new_tensor([FEW, MOST, REMEMBERED, SHORTEST])
         self._compiled = runs_kernels(device)
         self._blocks = Blocks.of(dimension)
-        self._sums = self.mean.new_empty(self._blocks.count)
+        self._sums = self.mean.new_empty(self._blocks.number)
         self._measure()
         self._believed = False
         self._stamp: int | None = None
@@ -87,9 +87,9 @@ class DeviceCondition:
     def _launch_note(self, descriptor: Float[Tensor, " dim"], share: Float[Tensor, ""]) -> None:
         from tmapr.device import condition_kernels
 
-        condition_kernels.note_view[(self._blocks.count,)](
+        condition_kernels.note_view[(self._blocks.number,)](
             *(descriptor, share, self.state, self.constants, self.mean, self._sums),
-            *(self._blocks.width, self._blocks.count),
+            *(self._blocks.width, self._blocks.number),
             BLOCK=BLOCK,
             num_warps=1,
         )
@@ -99,9 +99,9 @@ class DeviceCondition:
         from tmapr.device import condition_kernels
 
         condition_kernels.measure_mean[(1,)](
-            *(self.state if share is None else share, self.state, self.constants, self._sums, self._blocks.count),
+            *(self.state if share is None else share, self.state, self.constants, self._sums, self._blocks.number),
             COUNTS=share is not None,
-            BLOCKS_UP=self._blocks.count_up,
+            BLOCKS_UP=self._blocks.number_up,
             num_warps=1,
         )
 
@@ -109,8 +109,8 @@ class DeviceCondition:
         if self._compiled:
             from tmapr.device import block_sums
 
-            block_sums.square_blocks[(self._blocks.count,)](
-                self.mean, self._sums, self._blocks.width, self._blocks.count, BLOCK=BLOCK, num_warps=1
+            block_sums.square_blocks[(self._blocks.number,)](
+                self.mean, self._sums, self._blocks.width, self._blocks.number, BLOCK=BLOCK, num_warps=1
             )
             self._launch_measure(None)
             return

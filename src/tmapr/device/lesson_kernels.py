@@ -53,8 +53,10 @@ def _turn(
     mean = tl.load(means + here * width + at, mask=inside, other=0.0)
     off = tl.load(view + at, mask=inside, other=0.0) - mean
     way = tl.load(direction + at, mask=inside, other=0.0)
-    way += again * (scale * off * along - way) / tl.where(after > 1.0, after, 1.0)
-    tl.store(means + here * width + at, mean + off / (seen + 1.0), mask=inside)
+    # One division for all of a block: they take longer here than all else.
+    rate = again / tl.where(after > 1.0, after, 1.0)
+    way += rate * (scale * along * off - way)
+    tl.store(means + here * width + at, mean + off * (1.0 / (seen + 1.0)), mask=inside)
     tl.store(direction + at, way, mask=inside)
     leave_square(way, sums, TURNED, blocks)
     if block == 0:
@@ -175,11 +177,53 @@ def absorb_view(
     elif program == blocks:
         if DIM > 0:
             row = reduce_shares(shares, offset, blocks, DIM, DIM_UP, BLOCKS_UP)
-            _absorb_row(
-                row, place, born, centers, variances, shared, shared_count, constants, M, M_UP, DIM, DIM_UP
-            )
+            _absorb_row(row, place, born, centers, variances, shared, shared_count, constants, M, M_UP, DIM, DIM_UP)
     elif ATTENUATES:
         _attenuate(logits, place, update, weights, columns, constants, CAPACITY)
+
+
+@triton.jit
+def _renew_step(direction, sums, step, width, blocks, BLOCK: tl.constexpr, BLOCKS_UP: tl.constexpr):
+    """One deviation along the direction."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    length = tl.sqrt(add_up(sums, TURNED, blocks, BLOCKS_UP))
+    way = tl.load(direction + at, mask=at < width, other=0.0)
+    tl.store(step + at, way * (1.0 / tl.sqrt(tl.where(length > 0.0, length, 1.0))), mask=at < width)
+
+
+@triton.jit
+def _renew_terms(
+    place,
+    counts,
+    means,
+    variances,
+    shared,
+    constants,
+    terms,
+    biases,
+    learned,
+    M: tl.constexpr,
+    M_UP: tl.constexpr,
+    DIM: tl.constexpr,
+    DIM_UP: tl.constexpr,
+):
+    """What a row's log-likelihood needs of the Gaussians of one place, see `mixtures`."""
+    which, column = tl.arange(0, M_UP), tl.arange(0, DIM_UP)
+    here, there = place * M + which, which < M
+    inside = there[:, None] & (column < DIM)[None, :]
+    at = here[:, None] * DIM + column[None, :]
+    count = tl.load(counts + here, mask=there, other=0.0)
+    mean = tl.load(means + at, mask=inside, other=0.0)
+    variance = tl.load(variances + at, mask=inside, other=0.0)
+    common = tl.load(shared + column, mask=column < DIM, other=0.0)
+    drawn = _draw(count[:, None], variance, common[None, :], constants)
+    pulled = mean / drawn
+    out = terms + here[:, None] * (2 * DIM) + column[None, :]
+    tl.store(out, -0.5 / drawn, mask=inside)
+    tl.store(out + DIM, pulled, mask=inside)
+    spread = tl.sum(tl.where(inside, mean * pulled + tl.log(drawn), 0.0), axis=1) + tl.load(constants + 4)
+    tl.store(biases + here, _log_shares(count) - 0.5 * spread, mask=there)
+    tl.store(learned + place, tl.sum(count, axis=0) > 0.0)
 
 
 @triton.jit
@@ -204,28 +248,10 @@ def renew(
     BLOCK: tl.constexpr,
     BLOCKS_UP: tl.constexpr,
 ):
-    """What frames need of what was learned: one deviation along the direction, and the terms of every place."""
+    """What frames need of what was learned: U's step block by block, then the terms of every place."""
     program = tl.program_id(0)
     if program < blocks:
-        at = program * BLOCK + tl.arange(0, BLOCK)
-        length = tl.sqrt(add_up(sums, TURNED, blocks, BLOCKS_UP))
-        way = tl.load(direction + at, mask=at < width, other=0.0)
-        tl.store(step + at, way / tl.sqrt(tl.where(length > 0.0, length, 1.0)), mask=at < width)
+        _renew_step(direction, sums, step, width, blocks, BLOCK, BLOCKS_UP)
     elif DIM > 0:
         place = program - blocks
-        which, column = tl.arange(0, M_UP), tl.arange(0, DIM_UP)
-        here, there = place * M + which, which < M
-        inside = there[:, None] & (column < DIM)[None, :]
-        at = here[:, None] * DIM + column[None, :]
-        count = tl.load(counts + here, mask=there, other=0.0)
-        mean = tl.load(means + at, mask=inside, other=0.0)
-        variance = tl.load(variances + at, mask=inside, other=0.0)
-        common = tl.load(shared + column, mask=column < DIM, other=0.0)
-        drawn = _draw(count[:, None], variance, common[None, :], constants)
-        pulled = mean / drawn
-        out = terms + here[:, None] * (2 * DIM) + column[None, :]
-        tl.store(out, -0.5 / drawn, mask=inside)
-        tl.store(out + DIM, pulled, mask=inside)
-        spread = tl.sum(tl.where(inside, mean * pulled + tl.log(drawn), 0.0), axis=1) + tl.load(constants + 4)
-        tl.store(biases + here, _log_shares(count) - 0.5 * spread, mask=there)
-        tl.store(learned + place, tl.sum(count, axis=0) > 0.0)
+        _renew_terms(place, counts, means, variances, shared, constants, terms, biases, learned, M, M_UP, DIM, DIM_UP)

@@ -17,9 +17,9 @@ from tmapr.places.attenuation import Attenuation
 from tmapr.places.mixture import LOG_TAU, Mixture
 
 _SUMS, _TURNED = 4, 3
-_PART = 32
+_PART = 64
 """Lines of the reducer's axes that are loaded together."""
-_TOGETHER = 4
+_TOGETHER = 2
 """Places that one program weighs."""
 _WIDEST, _MOST = 64, 16
 """Reduced dimension and components that a program holds in registers."""
@@ -55,21 +55,21 @@ class PlaceKernels:
     def _empty(self, *shape: int) -> Tensor:
         return self._variation.step.new_empty(shape)
 
-    def spread(self, view: Float[Tensor, " dim"]) -> Float[Tensor, "3 dim"]:
+    def spread(self, view: Float[Tensor, " dim"], step: Float[Tensor, " dim"]) -> Float[Tensor, "3 dim"]:
         """The points around a view."""
         points = self._empty(POINTS, self._blocks)
         condition_kernels.measure_points[(self._blocks,)](
-            *(view, self._variation.step, self._points.coefficients, points, self._width, self._blocks),
-            BLOCK=BLOCK,
-            num_warps=1,
+            *(view, step, self._points.coefficients, points, self._width, self._blocks), BLOCK=BLOCK, num_warps=1
         )
-        return self.lay(view, points)
+        return self.lay(view, step, points)
 
-    def lay(self, view: Float[Tensor, " dim"], points: Float[Tensor, "3 blocks"]) -> Float[Tensor, "3 dim"]:
+    def lay(
+        self, view: Float[Tensor, " dim"], step: Float[Tensor, " dim"], points: Float[Tensor, "3 blocks"]
+    ) -> Float[Tensor, "3 dim"]:
         """The points around a view, of which the squares were left by blocks."""
         rows = self._empty(POINTS, self._width)
         condition_kernels.lay_points[(self._blocks,)](
-            *(view, self._variation.step, self._points.coefficients, points, rows, self._width, self._blocks),
+            *(view, step, self._points.coefficients, points, rows, self._width, self._blocks),
             ON_SPHERE=self._points.on_sphere,
             BLOCK=BLOCK,
             BLOCKS_UP=self._blocks_up,

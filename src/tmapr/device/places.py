@@ -24,7 +24,7 @@ from tmapr.device.triangle import runs_kernels
 from tmapr.device.variation import POINTS, DevicePoints, DeviceVariation
 from tmapr.places.classifier import Classifier
 from tmapr.places.grid import Grid
-from tmapr.places.projection import Projector, Subspace
+from tmapr.places.projection import Subspace
 from tmapr.places.settings import Places
 
 if TYPE_CHECKING:  # it is loaded where there are kernels alone
@@ -77,11 +77,7 @@ class DevicePlaces:
         fitted, learned = classifier.projection_arrays(), classifier.arrays()
         self._classes, self._neighbours = 0, defaultdict[int, set[int]](set)
         self.capacity = max(_FIRST_CAPACITY, 1 << (len(classifier.grid) - 1).bit_length())
-        if settings.projection.kind == "pca":
-            projector: Projector = Subspace(fitted["projector.mean"], fitted["projector.axes"])
-        else:
-            projector = settings.projection.fit(np.zeros((1, classifier.dimension)))
-        self._project = DeviceProjection.of(projector, device)
+        self._project = DeviceProjection.of(settings.projection.load(fitted), device)
         self._reduce = DeviceProjection.of(Subspace(fitted["reducer.mean"], fitted["reducer.axes"]), device)
         self._points = DevicePoints(
             settings.unscented if "unscented" in settings.use else None, settings.weight, device
@@ -118,10 +114,15 @@ class DevicePlaces:
         """Whether G is in use."""
         return self._mixtures is not None
 
+    def ask(self, ridge: Scorer) -> None:
+        """Another ridge from now on."""
+        self._ridge = ridge
+
     def note_places(self, grid: Grid) -> bool:
         """After places were entered: make room for them; true if the tensors are other ones than before."""
-        if len(grid) == self._classes:
-            return False
+        return self._lay_places(grid) if len(grid) != self._classes else False
+
+    def _lay_places(self, grid: Grid) -> bool:
         grown = len(grid) > self.capacity
         if grown:
             self.capacity = max(2 * self.capacity, 1 << (len(grid) - 1).bit_length())
@@ -143,15 +144,16 @@ class DevicePlaces:
         self.middle.copy_(find_middle(self._classes, self.device))
         return grown
 
-    def spread(self, view: Float[Tensor, " dim"]) -> Float[Tensor, "3 features"]:
-        """The rows that the ridge is asked for: three, whether U is in use or not."""
-        if self._kernels:
-            return self._project(self._kernels.spread(view))
-        return self._project(self._points.spread(view, self._variation.step))
+    def spread(
+        self, view: Float[Tensor, " dim"], step: Float[Tensor, " dim"] | None = None
+    ) -> Float[Tensor, "3 features"]:
+        """The rows that the ridge is asked for, with U's step as it is or was: three, whether U is in use or not."""
+        spread = self._kernels.spread if self._kernels else self._points.spread
+        return self._project(spread(view, self._variation.step if step is None else step))
 
     def lay(self, view: Float[Tensor, " dim"], squares: Float[Tensor, "3 blocks"]) -> Float[Tensor, "3 features"]:
         """The same where kernels have left the points' squares by blocks."""
-        return self._project(self._kernels.lay(view, squares)) if self._kernels else self.spread(view)
+        return self._project(self._kernels.lay(view, self.step, squares)) if self._kernels else self.spread(view)
 
     @property
     def step(self) -> Float[Tensor, " dim"]:
@@ -269,7 +271,7 @@ class DevicePlaces:
         The tensors are other ones only if there are more places than there is room for.
         """
         self._classes, self._neighbours = 0, defaultdict[int, set[int]](set)
-        self.note_places(grid)
+        self._lay_places(grid)
         self._variation.restore(take(learned, "variation."))
         if self._mixtures:
             self._mixtures.restore(take(learned, "mixtures."))

@@ -72,20 +72,20 @@ def _launch(
     from tmapr.device import condition_kernels
 
     blocks = Blocks.of(len(descriptor))
-    sums, points = descriptor.new_empty((_MEASURED, blocks.count)), descriptor.new_empty((_POINTS, blocks.count))
+    sums, points = descriptor.new_empty((_MEASURED, blocks.number)), descriptor.new_empty((_POINTS, blocks.number))
     view, facts = torch.empty_like(descriptor), descriptor.new_empty(_FACTS)
     queries = descriptor.new_empty((2, blocks.width), dtype=torch.float32)
     given = (descriptor, condition.mean, mapped, condition.state)
-    condition_kernels.measure_view[(blocks.count,)](
-        *given, sums, blocks.width, blocks.count, BLOCK=BLOCK, num_warps=1
+    condition_kernels.measure_view[(blocks.number,)](
+        *given, sums, blocks.width, blocks.number, BLOCK=BLOCK, num_warps=1
     )
     step, coefficients = (places.step, places.coefficients) if places else (descriptor, descriptor)
-    condition_kernels.move_view[(blocks.count,)](
+    condition_kernels.move_view[(blocks.number,)](
         *(*given, condition.constants, sums, view, queries, facts, step, coefficients, points),
-        *(blocks.width, blocks.count),
+        *(blocks.width, blocks.number),
         SPREADS=places is not None,
         BLOCK=BLOCK,
-        BLOCKS_UP=blocks.count_up,
+        BLOCKS_UP=blocks.number_up,
         num_warps=1,
     )
     rows = places.lay(view, points) if places else None

@@ -17,7 +17,7 @@ from tmapr.journal.redo import describe
 from tmapr.journal.runs import LearnedRun, open_run, open_state
 from tmapr.journal.undoing import list_standing
 from tmapr.localizer import Localizer
-from tmapr.places.classifier import merge
+from tmapr.places.classifier import Classifier, merge
 
 _MOST = 1 << 20
 
@@ -40,9 +40,9 @@ def join(base: Path, robots: Sequence[Path], out: Path) -> Joined:
     states = [_open(path, beginning) for path in robots]
     for path, (localizer, _) in zip(robots, states, strict=True):
         _refuse_other_map(path, localizer, base, beginning.localizer)
-    ours = beginning.localizer.classifier
+    ours = _find_classifier(beginning.localizer)
     try:
-        merged = merge([localizer.classifier for localizer, _ in states], ours)
+        merged = merge([_find_classifier(localizer) for localizer, _ in states], ours)
     except StateError as error:
         raise InputError(f"{base}: cannot be the base of {', '.join(map(str, robots))}: {error}") from None
     before = describe(beginning.localizer)
@@ -58,6 +58,13 @@ def join(base: Path, robots: Sequence[Path], out: Path) -> Joined:
         finally:
             appender.close()
     return Joined(len(merged.ledger.names), len(merged.grid), journaled)
+
+
+def _find_classifier(localizer: Localizer) -> Classifier:
+    """Runs are opened on the CPU, where alone what was learned can be merged."""
+    if not isinstance(localizer.classifier, Classifier):
+        raise TypeError(f"a {type(localizer.classifier).__name__} cannot be merged; open the run on the CPU")
+    return localizer.classifier
 
 
 def _open(path: Path, base: LearnedRun) -> tuple[Localizer, LearnedRun | None]:

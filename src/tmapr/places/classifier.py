@@ -167,7 +167,7 @@ class Classifier:
 
     def unlearn(self, lesson: Lesson) -> None:
         """Take a lesson back: exact for K and W. U's direction and G's Gaussians keep their summary of it."""
-        self._refuse_minimax("unlearning")
+        refuse_minimax(self._settings, "unlearning")
         with self._lock:
             check_lesson(lesson, self.grid, self._ridge.dim)
             entry = self._ledger.find(lesson.name)
@@ -191,13 +191,6 @@ class Classifier:
         if not self._attenuation:
             return 1.0
         return self._attenuation.weight(self._targets(1, place)[0] - self._ridge.observe(rows).responses[0])
-
-    def _refuse_minimax(self, action: str) -> None:
-        if self._attenuation and self._attenuation.mode == "minimax":
-            raise InputError(
-                f"{action} needs a ridge solution, which the minimax recursion is not;"
-                ' set places.attenuation.mode = "weight" and map again'
-            )
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything learned; what was fitted at mapping time is in `projection_arrays`."""
@@ -226,10 +219,7 @@ class Classifier:
     @classmethod
     def from_arrays(cls, settings: Places, fitted: Arrays, learned: Arrays) -> "Classifier":
         """The classifier that the arrays described; ValueError where they do not belong together."""
-        if settings.projection.kind == "pca":
-            projector: Projector = Subspace(fitted["projector.mean"], fitted["projector.axes"])
-        else:
-            projector = settings.projection.fit(np.zeros((1, int(fitted["width"]))))
+        projector = settings.projection.load(fitted)
         reducer = Subspace(fitted["reducer.mean"], fitted["reducer.axes"])
         classifier = cls(settings, Grid.from_arrays(take(learned, "grid.")), projector, reducer)
         classifier._ridge = Ridge.from_arrays(take(learned, "ridge."))
@@ -251,6 +241,15 @@ class Classifier:
             raise ValueError("they were made with another cell or ridge")
 
 
+def refuse_minimax(settings: Places, action: str) -> None:
+    """Some actions need K and W to be a ridge solution."""
+    if "attenuation" in settings.use and settings.attenuation.mode == "minimax":
+        raise InputError(
+            f"{action} needs a ridge solution, which the minimax recursion is not;"
+            ' set places.attenuation.mode = "weight" and map again'
+        )
+
+
 def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:
     """Join what several robots learned from one mapped base.
 
@@ -258,7 +257,7 @@ def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:
     direction and G's Gaussians are pooled by moments, which is an approximation. Places are united by cell. Each
     lesson of each robot can be unlearned in the result.
     """
-    base._refuse_minimax("merging")
+    refuse_minimax(base._settings, "merging")
     if not states:
         raise InputError("there is no state to merge with the base")
     for state in states:

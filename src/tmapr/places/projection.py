@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int8
 from pydantic import Field
 
+from tmapr.artifacts.arrays import Arrays
 from tmapr.config import Settings
 from tmapr.places.lift import VARIANCE, times_bytes
 from tmapr.places.triangle import RANK, round_up
@@ -131,3 +132,9 @@ class Projection(Settings):
         if self.kind == "pca":
             return fit_subspace(descriptors, self.dimension)
         return Lift.from_seed(self.seed, width, self.dimension)
+
+    def load(self, fitted: Arrays) -> Projector:
+        """The projector that was fitted before, see `Classifier.projection_arrays`."""
+        if self.kind == "pca":
+            return Subspace(fitted["projector.mean"], fitted["projector.axes"])
+        return self.fit(np.zeros((1, int(fitted["width"]))))
