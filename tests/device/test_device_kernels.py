@@ -33,6 +33,7 @@ SHAPES = {
         "BLOCK": 64,
         "PANELS_UP": 256,
         "TILE": TILE,
+        "COLUMNS": 32,
         "PART": 64,
     },
     "absorb": {"PLACES": UPDATES, "CLASSES": 128, "BLOCK": 128, "LINES": 16, "PLACE": False},

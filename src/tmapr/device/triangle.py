@@ -11,6 +11,7 @@ as the kernels' oracle, the same is done by torch in a few lines.
 
 import os
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from jaxtyping import Float, Int
@@ -30,6 +31,9 @@ SUMS = 4
 
 _BLOCK = 64
 """Classes whose responses a program adds up."""
+
+_COLUMNS, _PART = 32, 64
+"""Of a panel, that a program gathers, and shares of them that it loads at once: all of its loads are then on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,8 @@ class Triangle:
             num_warps=tuning.warps,
             maxnreg=tuning.registers,
         )
-        kernels.gather_product[(panels * RANK + RANK * classes // _BLOCK,)](
+        cuts = panels * RANK * (TILE // _COLUMNS)
+        kernels.gather_product[(cuts + RANK * classes // _BLOCK,)](
             *(scratch.along, scratch.down, scratch.starts, scratch.dots, pending, rows, product, scratch.sums),
             *(scratch.tally, shares, *to, self.width),
             SLOTS=SLOTS,
@@ -160,7 +165,8 @@ class Triangle:
             BLOCK=_BLOCK,
             PANELS_UP=power_of_two(panels),
             TILE=TILE,
-            PART=64,
+            COLUMNS=_COLUMNS,
+            PART=_PART,
         )
 
     def flush(
@@ -229,20 +235,20 @@ class _Scratch:
     """
 
     def __init__(self, panels: int, device: torch.device, tuning: Tuning) -> None:
-        chunks: list[tuple[int, int, int, int]] = []
-        starts = [0]
-        for panel in range(panels):
-            for first in range(panel, panels, tuning.chunk):
-                chunks.append((len(chunks), panel, first, min(tuning.chunk, panels - first)))
-            starts.append(len(chunks))
-        # The short ones last: they are what processors do that would wait for the others.
-        chunks.sort(key=lambda chunk: -chunk[-1])
+        groups = -(-panels // tuning.chunk)
+        starts = [0, *accumulate(groups - panel // tuning.chunk for panel in range(panels))]
+        # Row panels in groups, and of each group what lies side by side: what is read at a time lies together.
+        chunks = [
+            (starts[panel] + group - panel // tuning.chunk, panel, max(panel, first), last - max(panel, first))
+            for group in range(groups)
+            for first, last in [(group * tuning.chunk, min((group + 1) * tuning.chunk, panels))]
+            for panel in range(last)
+        ]
         runs = [
             (panel, first, min(tuning.run, panel + 1 - first))
             for panel in range(panels)
             for first in range(0, panel + 1, tuning.run)
         ]
-        runs.sort(key=lambda run: -run[-1])
         self.chunks, self.starts, self.runs = (
             torch.tensor(table, dtype=torch.int32, device=device) for table in (chunks, starts, runs)
         )
@@ -253,7 +259,7 @@ class _Scratch:
                 panels * (panels + 1) // 2 * RANK * TILE,
                 len(chunks) * RANK * TILE,
                 SLOTS * RANK,
-                panels * RANK * SUMS,
+                panels * (TILE // _COLUMNS) * RANK * SUMS,
             )
         )
 
