@@ -32,6 +32,8 @@ COMPILED = {
     "tmapr.device.condition_kernels",
     "tmapr.device.lesson_kernels",
     "tmapr.device.place_kernels",
+    "tmapr.device.ranking_kernels",
+    "tmapr.device.recognition_kernels",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

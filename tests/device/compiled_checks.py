@@ -1,17 +1,16 @@
-"""The search's kernel against float64, and a frame's steps as torch's compiler sees them.
+"""The search's kernel against float64.
 
-Not collected with the others: where there is no GPU, Triton must be told to interpret before it is loaded, and the
-checks of shapes that tests install are nothing that a compiler can trace. So a test runs this file in a process of its
-own. On a machine with a GPU: `pytest --noconftest tests/device/compiled_checks.py`.
+Not collected with the others: where there is no GPU, Triton must be told to interpret before it is loaded, so that a
+process of its own runs this file, see test_device_compiled.py. On a machine with a GPU: `pytest
+tests/device/compiled_checks.py`.
 """
 
 import pytest
 import torch
+from interpreting import DEVICE
 
-from device_world import World
 from tmapr.device.products import Cut, multiply_halves, multiply_rows
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 CUTS = [Cut(), Cut(rows=4, columns=128, warps=2, stages=2)]
 
 
@@ -37,16 +36,3 @@ def test_the_librarys_product_rounds_the_rows_alone():
     torch.testing.assert_close(
         multiply_halves(rows, wanted).double(), wanted.double() @ rows.double().T, rtol=0, atol=1e-6
     )
-
-
-def test_a_frame_is_one_graph_before_the_ridge_is_asked_and_one_after(monkeypatch):
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)  # the ridge's kernels have checks of their own
-    backend = "inductor" if DEVICE.type == "cuda" else "eager"
-    world = World.make(300, 48, 12, 6, DEVICE)
-    plain, fused = world.recogniser(torch.float64), world.recogniser(torch.float64)
-    fused.fuse(backend)
-    with torch.inference_mode():
-        for query in world.queries:
-            torch.testing.assert_close(
-                fused.recognise(query).packed, plain.recognise(query).packed, rtol=1e-9, atol=1e-9
-            )

@@ -1,4 +1,4 @@
-"""`PlainRecognition` by kernels of its own: the same numbers in seven launches.
+"""`PlainRecognition` by kernels of its own: the same numbers in eight launches.
 
 Scratch is taken anew for each frame and given back with it, as torch's own steps do: captured in a graph it has fixed
 addresses, and two frames that are recognised at once share nothing.
@@ -25,10 +25,6 @@ MOST_RANKED = 128
 """Of a block as many references can be among the best as it has."""
 
 
-_LANES, _LEAST, _MOST_WARPS = 32, 64, 16
-"""Threads of a warp, entries that are standardised at least, and warps at most."""
-
-
 class Constants(NamedTuple):
     """What kernels read as float64, in the order in which they know it."""
 
@@ -51,11 +47,12 @@ class Cut(NamedTuple):
     references: int = MOST_RANKED
     """That are ranked among one another."""
     rivals: int = 256
-    ranked: int = 32
-    others: int = 256
-    """Ranked ones, and those they are compared with at once."""
+    ranked: int = 8
+    others: int = 2048
+    """Ranked ones, and those they are compared with at once: the first of all blocks."""
+    standardised: int = 256
+    """Probes or places with which such are compared at once."""
     warps: int = 4
-    merging_warps: int = 4
 
 
 class _Ranks(NamedTuple):
@@ -63,6 +60,14 @@ class _Ranks(NamedTuple):
 
     values: Float[Tensor, "kinds first"]
     rows: Int[Tensor, "kinds first"]
+
+
+class _Spreads(NamedTuple):
+    """Of probes, scores and likelihoods the two in the middle, also of how far they are from it; and allowed places."""
+
+    medians: Float[Tensor, "3 2"]
+    distances: Float[Tensor, "3 2"]
+    allowed: Int[Tensor, " capacity"]
 
 
 class FusedRecognition:
@@ -135,8 +140,7 @@ class FusedRecognition:
         """Everything else, once the ridge and the memory have answered."""
         related = self._relate(prepared, products)
         said = self._listen(scores)
-        spreads, allowed = self._measure_spreads(related, said)
-        compared, first = self._compare(related, said, spreads, allowed)
+        compared, first = self._compare(related, said, self._measure_spreads(related, said))
         ranks = self._merge(first)
         packed = self._pack(prepared, products[-1], said, compared, ranks)
         cosine, similarity, place, _, _ = compared
@@ -152,36 +156,39 @@ class FusedRecognition:
         """What places said; where they said nothing, what is not read."""
         return scores or DeviceScores(self._constants, self._constants, None)
 
-    def _measure_spreads(
-        self, related: tuple[Tensor, ...], said: DeviceScores
-    ) -> tuple[Float[Tensor, "3 2"], Int[Tensor, " capacity"]]:
-        memory, places = self._memory, self._places
+    def _measure_spreads(self, related: tuple[Tensor, ...], said: DeviceScores) -> _Spreads:
+        memory, places, cut = self._memory, self._places, self._cut
         capacity = places.capacity if places else 1
-        size = power_of_two(max(len(memory.probes), capacity, _LEAST))
         used, middle, around = (
             (places.used, places.middle, places.around) if places else (memory.probed, memory.middle, memory.probes)
         )
-        spreads, kept = self._take(3, 2), self._take(4, 2, size)
-        allowed = torch.empty(capacity, dtype=torch.int8, device=memory.device)
+        probes, room = len(memory.probes), max(len(memory.probes), capacity)
+        keys, medians, distances = self._take(3, room), self._take(3, 2), self._take(3, 2)
+        marked, allowed = torch.empty((2, capacity), dtype=torch.int8, device=memory.device)
         jobs = 1 if places is None else 4 if self._best_places else 3
-        recognition_kernels.measure_spreads[(jobs,)](
-            *(*related, memory.probes, memory.middle),
-            *(said.scores, said.scores if said.log_likelihoods is None else said.log_likelihoods, said.leverage),
-            *(used, middle, around, kept, spreads, allowed, len(memory.probes), capacity, self._best_places),
-            SIZE=size,
-            AROUND=around.shape[1] if places else 1,
+        programs = (-(-room // cut.ranked), jobs)
+        recognition_kernels.find_medians[programs](
+            *(*related, memory.probes, memory.middle, said.scores, _or_scores(said), used, middle),
+            *(keys, medians, marked, probes, capacity, room, self._best_places),
+            MINE=cut.ranked,
+            OTHERS=cut.standardised,
             CENTRED=self._packing.centred,
-            num_warps=min(size // _LANES, _MOST_WARPS),
+            num_warps=cut.warps,
             enable_fp_fusion=False,
         )
-        return spreads, allowed
+        recognition_kernels.find_deviations[programs](
+            *(keys, medians, memory.middle, middle, around, marked, said.leverage, self._constants),
+            *(distances, allowed, probes, capacity, room),
+            MINE=cut.ranked,
+            OTHERS=cut.standardised,
+            AROUND=around.shape[1] if places else 1,
+            num_warps=cut.warps,
+            enable_fp_fusion=False,
+        )
+        return _Spreads(medians, distances, allowed)
 
     def _compare(
-        self,
-        related: tuple[Tensor, ...],
-        said: DeviceScores,
-        spreads: Float[Tensor, "3 2"],
-        allowed: Int[Tensor, " capacity"],
+        self, related: tuple[Tensor, ...], said: DeviceScores, spreads: _Spreads
     ) -> tuple[Float[Tensor, "5 refs"], _Ranks]:
         """Of each reference: cosine, similarity, place, what is searched, what is heard; and the first of each block."""
         memory, cut = self._memory, self._cut
@@ -189,9 +196,8 @@ class FusedRecognition:
         compared, values = self._take(5, memory.size), self._take(1 + self._packing.centred, blocks * self._first)
         rows = torch.empty(values.shape, dtype=torch.int32, device=memory.device)
         recognition_kernels.compare_references[(blocks,)](
-            *(*related, memory.places, memory.probed),
-            *(said.scores, said.scores if said.log_likelihoods is None else said.log_likelihoods, said.leverage),
-            *(allowed, spreads, compared, values, rows, memory.size),
+            *(*related, memory.places, memory.probed, said.scores, _or_scores(said), said.leverage),
+            *(spreads.allowed, spreads.medians, spreads.distances, compared, values, rows, memory.size),
             BLOCK=cut.references,
             FIRST=self._first,
             LIKELIHOODS=said.log_likelihoods is not None,
@@ -210,7 +216,7 @@ class FusedRecognition:
             FIRST=self._first,
             MINE=cut.ranked,
             OTHERS=cut.others,
-            num_warps=cut.merging_warps,
+            num_warps=cut.warps,
         )
         return _Ranks(values, rows)
 
@@ -247,3 +253,8 @@ class FusedRecognition:
             enable_fp_fusion=False,
         )
         return packed
+
+
+def _or_scores(said: DeviceScores) -> Float[Tensor, " capacity"]:
+    """Likelihoods; without any, what is not read."""
+    return said.scores if said.log_likelihoods is None else said.log_likelihoods

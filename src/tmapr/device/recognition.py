@@ -52,7 +52,7 @@ class Recogniser:
     ) -> None:
         if retrieval.mode == "off" or (retrieval.mode == "places") != (places is not None):
             raise ValueError(f"retrieval.mode is {retrieval.mode!r}; places are scored in mode 'places' alone")
-        self.memory, self._places = memory, places
+        self.memory, self.places = memory, places
         self._condition = condition if retrieval.centred else None
         likely, wanted = (min(each, memory.size) for each in (VERIFIED, count or retrieval.candidates))
         self.packing = Packing(wanted, likely, places is not None, self._condition is not None)
@@ -69,7 +69,7 @@ class Recogniser:
         """What a usable frame looks like, without what the views of its drive share."""
         prepared = self.prepare(descriptor)
         products = self.memory.multiply(prepared.queries)
-        observed = self._places.observe(self._places.spread(prepared.view)) if self._places else None
+        observed = self.places.observe(self.places.spread(prepared.view)) if self.places else None
         return self.conclude(prepared, products, observed)
 
     def prepare(self, descriptor: Float[Tensor, " dim"]) -> Prepared:
@@ -78,5 +78,5 @@ class Recogniser:
 
     def conclude(self, prepared: Prepared, products: Float[Tensor, "k refs"], observed: Observed | None) -> Found:
         """Everything else, once the ridge and the memory have answered."""
-        scores = self._places.conclude(prepared.view, observed) if self._places and observed else None
+        scores = self.places.conclude(prepared.view, observed) if self.places and observed else None
         return self.steps.conclude(prepared, products, scores, observed)

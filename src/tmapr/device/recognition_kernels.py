@@ -1,10 +1,11 @@
 """Recognition in Triton, from a descriptor to how every reference compares; `ranking_kernels` ranks them.
 
-`plain_recognition` is the same in torch. Nothing is sorted: what is at a place in order is found by counting, for every
-entry, those that are not above it. Others lie along the first axis of such a comparison and are counted down it, which
-Triton does in a thread's registers; along the second it would cross the lanes of a warp. Sums are those of one program
-each, or of few shares in a fixed order: equal inputs give equal bits. Python floats reach a kernel as float32, so
-numbers that are not exact there come through memory: `constants` are `fused_recognition.Constants`.
+`plain_recognition` is the same in torch. Nothing is sorted: an entry's rank is how many rank before it, those above it
+and those as high and earlier, and what is wanted of an entry is written where its rank says. Others lie along the first
+axis of such a comparison and are counted down it, which Triton does in a thread's registers; along the second it would
+cross the lanes of a warp. Sums are those of one program each, or of few shares in a fixed order: equal inputs give
+equal bits. Python floats reach a kernel as float32, so numbers that are not exact there come through memory:
+`constants` are `fused_recognition.Constants`.
 """
 
 import triton
@@ -25,9 +26,10 @@ ALONG = tl.constexpr(0)
 OWN_LENGTH = tl.constexpr(1)
 FAMILIAR = tl.constexpr(2)
 
-HELD = tl.constexpr(256)
-"""So many are compared with one another at once; more are read again from memory, part by part."""
-PART = tl.constexpr(64)
+PROBES = tl.constexpr(0)
+"""Of what is standardised or ranked first: probes' cosines, places' scores, their likelihoods; scores, best first."""
+LIKELIHOODS_OF = tl.constexpr(2)
+BEST_OF = tl.constexpr(3)
 
 
 @triton.jit
@@ -112,39 +114,6 @@ def count_before(others, other_at, mine, mine_at):
 
 
 @triton.jit
-def _count_not_above(others, mine):
-    return tl.sum((others[:, None] <= mine[None, :]).to(tl.int32), axis=0)
-
-
-@triton.jit
-def _find_median(mine, middle, kept, SIZE: tl.constexpr):
-    """Of entries whose unused ones are ∞; `kept` has room for them all."""
-    at = tl.arange(0, SIZE)
-    if SIZE <= HELD:
-        count = _count_not_above(mine, mine)
-    else:
-        tl.store(kept + at, mine)
-        tl.debug_barrier()
-        count = tl.zeros([SIZE], tl.int32)
-        for start in range(0, SIZE, PART):
-            count += _count_not_above(tl.load(kept + start + tl.arange(0, PART)), mine)
-    # The one at k in order is the least that more than k are not above of.
-    low = tl.min(tl.where(count > tl.load(middle), mine, float("inf")), axis=0)
-    high = tl.min(tl.where(count > tl.load(middle + 1), mine, float("inf")), axis=0)
-    return 0.5 * (low + high)
-
-
-@triton.jit
-def _store_spread(values, used, middle, constants, kept, spread, SIZE: tl.constexpr):
-    """Median and deviation over the used entries; 1 where they do not vary."""
-    center = _find_median(tl.where(used, values, float("inf")), middle, kept, SIZE)
-    away = tl.where(used, tl.abs(values - center), float("inf"))
-    deviation = tl.load(constants + TO_DEVIATION) * _find_median(away, middle, kept + SIZE, SIZE)
-    tl.store(spread, center)
-    tl.store(spread + 1, tl.where(deviation > 0.0, deviation, 1.0))
-
-
-@triton.jit
 def find_trust(leverage, constants):
     """How far places are believed, by the leverage: see `Retrieval.trust`."""
     beyond = tl.maximum(tl.load(leverage), 0.0) / tl.load(constants + TRUSTED_LEVERAGE)
@@ -154,44 +123,35 @@ def find_trust(leverage, constants):
 
 
 @triton.jit
-def _allow_places(
-    values,
-    used,
-    around,
-    leverage,
+def _load_keys(
+    job,
+    at,
+    products,
+    sharing,
+    weight,
+    measures,
     constants,
-    kept,
-    allowed,
-    best,
+    probes,
+    scores,
+    likelihoods,
+    used,
+    probe_count,
     capacity,
-    SIZE: tl.constexpr,
-    AROUND: tl.constexpr,
+    CENTRED: tl.constexpr,
 ):
-    """Mark where a search may look: at the so many best places and those around them, or everywhere."""
-    at = tl.arange(0, SIZE)
-    mine = tl.where(used, values, -float("inf"))
-    if SIZE <= HELD:
-        before = count_before(mine, at, mine, at)
+    """What a job ranks, the highest first: the best, or what is standardised with its sign changed; unused ones last."""
+    if job == PROBES:
+        there = at < probe_count
+        row = tl.load(probes + at, mask=there, other=0)
+        value = _relate(products, sharing, weight, measures, constants, row, there, CENTRED)
     else:
-        tl.store(kept + at, mine)
-        tl.debug_barrier()
-        before = tl.zeros([SIZE], tl.int32)
-        for start in range(0, SIZE, PART):
-            part = start + tl.arange(0, PART)
-            before += count_before(tl.load(kept + part), part, mine, at)
-    # Neighbours are other threads': what is marked goes through memory.
-    marked = kept + SIZE
-    tl.store(marked + at, ((before < best) & used).to(tl.float64))
-    tl.debug_barrier()
-    reached = tl.zeros([SIZE], tl.float64) + tl.where(find_trust(leverage, constants) < 0.5, 1.0, 0.0)
-    for number in range(AROUND):
-        place = tl.load(around + at * AROUND + number, mask=at < capacity, other=capacity)
-        reached += tl.load(marked + place, mask=place < capacity, other=0.0)
-    tl.store(allowed + at, (reached > 0.0).to(tl.int8), mask=at < capacity)
+        there = tl.load(used + at, mask=at < capacity, other=0) != 0
+        value = tl.load(tl.where(job == LIKELIHOODS_OF, likelihoods, scores) + at, mask=there, other=0.0)
+    return tl.where(there, tl.where(job == BEST_OF, value, -value), -float("inf"))
 
 
 @triton.jit
-def measure_spreads(
+def find_medians(
     products,
     sharing,
     weight,
@@ -201,51 +161,111 @@ def measure_spreads(
     middle,
     scores,
     likelihoods,
-    leverage,
     used,
     places_middle,
+    keys,
+    medians,
+    marked,
+    probe_count,
+    capacity,
+    room,
+    best,
+    MINE: tl.constexpr,
+    OTHERS: tl.constexpr,
+    CENTRED: tl.constexpr,
+):
+    """The two in the middle of probes, of scores and of likelihoods; and which places are the so many best."""
+    job = tl.program_id(1)
+    at = tl.program_id(0) * MINE + tl.arange(0, MINE)
+    mine = _load_keys(
+        *(job, at, products, sharing, weight, measures, constants, probes, scores, likelihoods, used),
+        *(probe_count, capacity, CENTRED),
+    )
+    rank = tl.zeros([MINE], tl.int32)
+    for start in range(0, tl.where(job == PROBES, probe_count, capacity), OTHERS):
+        other = start + tl.arange(0, OTHERS)
+        others = _load_keys(
+            *(job, other, products, sharing, weight, measures, constants, probes, scores, likelihoods, used),
+            *(probe_count, capacity, CENTRED),
+        )
+        rank += count_before(others, other, mine, at)
+    if job == BEST_OF:
+        chosen = (rank < best) & (mine > -float("inf"))
+        tl.store(marked + at, chosen.to(tl.int8), mask=at < capacity)
+    else:
+        tl.store(keys + job * room + at, mine, mask=at < room)
+        wanted = tl.where(job == PROBES, middle, places_middle)
+        tl.store(medians + 2 * job + at * 0, -mine, mask=rank == tl.load(wanted))
+        tl.store(medians + 2 * job + 1 + at * 0, -mine, mask=rank == tl.load(wanted + 1))
+
+
+@triton.jit
+def _allow_places(around, marked, leverage, constants, allowed, at, capacity, SIZE: tl.constexpr, AROUND: tl.constexpr):
+    """Where a search may look: at the best places and those around them, or everywhere."""
+    reached = tl.zeros([SIZE], tl.int32) + tl.where(find_trust(leverage, constants) < 0.5, 1, 0)
+    for number in tl.static_range(AROUND):
+        place = tl.load(around + at * AROUND + number, mask=at < capacity, other=capacity)
+        reached += tl.load(marked + place, mask=place < capacity, other=0)
+    tl.store(allowed + at, (reached > 0).to(tl.int8), mask=at < capacity)
+
+
+@triton.jit
+def find_deviations(
+    keys,
+    medians,
+    middle,
+    places_middle,
     around,
-    kept,
-    spreads,
+    marked,
+    leverage,
+    constants,
+    distances,
     allowed,
     probe_count,
     capacity,
-    best,
-    SIZE: tl.constexpr,
+    room,
+    MINE: tl.constexpr,
+    OTHERS: tl.constexpr,
     AROUND: tl.constexpr,
-    CENTRED: tl.constexpr,
 ):
-    """A program for each thing that all references need: how probes, scores and likelihoods spread; the best places.
-
-    There is room for all probes and all places in SIZE. A thread for each entry is what Triton finds registers for.
-    """
-    job = tl.program_id(0)
-    at = tl.arange(0, SIZE)
-    room = kept + 2 * job * SIZE
-    if job == 0:
-        probed = at < probe_count
-        row = tl.load(probes + at, mask=probed, other=0)
-        cosine = _relate(products, sharing, weight, measures, constants, row, probed, CENTRED)
-        _store_spread(cosine, probed, middle, constants, room, spreads, SIZE)
+    """The two in the middle of how far each is from its median; and where the search may look."""
+    job = tl.program_id(1)
+    at = tl.program_id(0) * MINE + tl.arange(0, MINE)
+    if job == BEST_OF:
+        _allow_places(around, marked, leverage, constants, allowed, at, capacity, MINE, AROUND)
     else:
-        there = tl.load(used + at, mask=at < capacity, other=0) != 0
-        said = tl.load(tl.where(job == 2, likelihoods, scores) + at, mask=there, other=0.0)
-        if job == 3:
-            _allow_places(said, there, around, leverage, constants, room, allowed, best, capacity, SIZE, AROUND)
-        else:
-            _store_spread(said, there, places_middle, constants, room, spreads + 2 * job, SIZE)
+        entries, entry = keys + job * room, medians + 2 * job
+        center = 0.5 * (tl.load(entry) + tl.load(entry + 1))
+        mine = -tl.abs(tl.load(entries + at, mask=at < room, other=-float("inf")) + center)
+        rank = tl.zeros([MINE], tl.int32)
+        for start in range(0, tl.where(job == PROBES, probe_count, capacity), OTHERS):
+            other = start + tl.arange(0, OTHERS)
+            others = -tl.abs(tl.load(entries + other, mask=other < room, other=-float("inf")) + center)
+            rank += count_before(others, other, mine, at)
+        wanted = tl.where(job == PROBES, middle, places_middle)
+        tl.store(distances + 2 * job + at * 0, -mine, mask=rank == tl.load(wanted))
+        tl.store(distances + 2 * job + 1 + at * 0, -mine, mask=rank == tl.load(wanted + 1))
+
+
+@triton.jit
+def _standardise(values, medians, distances, constants, job):
+    """In deviations from the median; a deviation is 1 where nothing varies."""
+    center = 0.5 * (tl.load(medians + 2 * job) + tl.load(medians + 2 * job + 1))
+    distance = 0.5 * (tl.load(distances + 2 * job) + tl.load(distances + 2 * job + 1))
+    deviation = tl.load(constants + TO_DEVIATION) * distance
+    return (values - center) / tl.where(deviation > 0.0, deviation, 1.0)
 
 
 @triton.jit
 def _weigh_places(
-    scores, likelihoods, leverage, constants, spreads, place, inside, LIKELIHOODS: tl.constexpr
+    scores, likelihoods, leverage, constants, medians, distances, place, inside, LIKELIHOODS: tl.constexpr
 ):
     """What its place says of each reference, as far as places are believed."""
     score = tl.load(scores + place, mask=inside, other=0.0)
-    term = tl.load(constants + CLASS_WEIGHT) * ((score - tl.load(spreads + 2)) / tl.load(spreads + 3))
+    term = tl.load(constants + CLASS_WEIGHT) * _standardise(score, medians, distances, constants, 1)
     if LIKELIHOODS:
         likely = tl.load(likelihoods + place, mask=inside, other=0.0)
-        likely = (likely - tl.load(spreads + 4)) / tl.load(spreads + 5)
+        likely = _standardise(likely, medians, distances, constants, LIKELIHOODS_OF)
         clip = tl.load(constants + CLIP)
         term += tl.load(constants + LIKELIHOOD_WEIGHT) * tl.minimum(tl.maximum(likely, -clip), clip)
     return find_trust(leverage, constants) * term
@@ -274,7 +294,8 @@ def compare_references(
     likelihoods,
     leverage,
     allowed,
-    spreads,
+    medians,
+    distances,
     compared,
     first_values,
     first_rows,
@@ -291,12 +312,14 @@ def compare_references(
     row = block * BLOCK + tl.arange(0, BLOCK)
     inside = row < count
     cosine = _relate(products, sharing, weight, measures, constants, row, inside, CENTRED)
-    similarity = (cosine - tl.load(spreads)) / tl.load(spreads + 1)
+    similarity = _standardise(cosine, medians, distances, constants, PROBES)
     term = tl.zeros([BLOCK], tl.float64)
     searched, heard = inside, inside
     if PLACED:
         place = tl.load(places + row, mask=inside, other=0)
-        term = _weigh_places(scores, likelihoods, leverage, constants, spreads, place, inside, LIKELIHOODS)
+        term = _weigh_places(
+            *(scores, likelihoods, leverage, constants, medians, distances, place, inside, LIKELIHOODS)
+        )
         if GATED:
             searched = inside & (tl.load(allowed + place, mask=inside, other=0) != 0)
             # Probes also contradict a constrained search where it has not looked.
