@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float32, Shaped
 from torch import Tensor, nn
 
+from tmapr.device.fused_network import FusedNetwork
 from tmapr.device.fused_preparation import ChoosePreparation, choose_preparation
 from tmapr.device.graphs import Lane, Moment, Replayed, staying_on
 from tmapr.device.precision import lower_precision
@@ -116,7 +117,7 @@ class DeviceEye:
 class SeeingNetwork(nn.Module):
     """Counts, or pictures where the host prepares, become one row each: descriptor, pose if there is one, fault."""
 
-    def __init__(self, prepare: nn.Module | None, network: Network) -> None:
+    def __init__(self, prepare: nn.Module | None, network: Network | FusedNetwork) -> None:
         super().__init__()
         self.prepare = prepare
         self.network = network

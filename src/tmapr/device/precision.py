@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear, relu
 
+from tmapr.device.fused_network import FusedNetwork, fuse
 from tmapr.perception.encoder import Features
 from tmapr.perception.network import Network
 from tmapr.perception.salad import Salad
@@ -20,15 +21,19 @@ from tmapr.perception.vit import PATCH, VisionTransformer
 _WHITE, _MIDDLE = 255.0, 128.0
 
 
-def lower_precision(network: Network, dtype: torch.dtype) -> Network:
-    """A copy with weights of `dtype` where most of the time goes; float32 gives the network as it is."""
+def lower_precision(network: Network, dtype: torch.dtype) -> Network | FusedNetwork:
+    """A copy with weights of `dtype` where most of the time goes; float32 gives the network as it is.
+
+    Of a ViT, one image is seen by kernels of its own where there is a GPU.
+    """
     if dtype == torch.float32:
         return network
     lowered = deepcopy(network).eval().requires_grad_(False)
-    if isinstance(lowered.encoder, VisionTransformer):
-        fold_scales(lowered.encoder)
+    encoder = lowered.encoder
+    if isinstance(encoder, VisionTransformer):
+        fold_scales(encoder)
         fold_input(lowered)
-    lowered.encoder = _LoweredEncoder(lowered.encoder, dtype)
+    lowered.encoder = _LoweredEncoder(encoder, dtype)
     for salad in [part for part in lowered.descriptor.modules() if isinstance(part, Salad)]:
         salad.set_submodule("token_features", _Lowered(salad.token_features, dtype))
         salad.set_submodule("cluster_features", _LoweredPatches(salad.cluster_features, dtype))
@@ -36,7 +41,7 @@ def lower_precision(network: Network, dtype: torch.dtype) -> Network:
     if lowered.apr is not None:
         lowered.apr.set_submodule("projection", _Lowered(lowered.apr.projection, dtype))
         lowered.apr.layers = nn.ModuleList(_Lowered(layer, dtype) for layer in lowered.apr.layers)
-    return lowered
+    return fuse(lowered, encoder) if isinstance(encoder, VisionTransformer) else lowered
 
 
 def fold_scales(vit: VisionTransformer) -> None:

@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -22,6 +23,9 @@ from tmapr.perception.vit import VisionTransformer
 from tmapr.perception.weights import Checkpoint, build_module, read_checkpoint
 
 _POOLED = 112  # channels of EfficientNet's stride-16 map, which come first; plain pooling uses only these
+
+
+AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
 
 
 class Network(nn.Module):
@@ -64,7 +68,7 @@ class TorchEngine:
         return Outputs(*(output.cpu().numpy() for output in outputs))
 
 
-def move_network(network: Network, device: torch.device) -> Network:
+def move_network(network: AnyNetwork, device: torch.device) -> AnyNetwork:
     """The network there, its channels last in memory: the same numbers, and convolutions in half the time on a CPU."""
     return network.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload] # its stubs lack it
 

@@ -45,9 +45,9 @@ class VisionTransformer(nn.Module):
         super().__init__()
         if width % heads:
             raise ValueError(f"width must be a multiple of heads, got {width} and {heads}")
-        self.channels = width
+        self.channels, self.heads = width, heads
         self._position_rule = position_rule
-        self._native = rows, columns
+        self.native = rows, columns
         self._fixed = False
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         self.pos_embed = nn.Parameter(torch.zeros(1, 1 + rows * columns, width))
@@ -74,18 +74,18 @@ class VisionTransformer(nn.Module):
         grid = _count_patches(height, width)
         fixed = deepcopy(self)
         fixed.pos_embed = nn.Parameter(self._positions(*grid).detach().clone(), self.pos_embed.requires_grad)
-        fixed._native, fixed._fixed = grid, True
+        fixed.native, fixed._fixed = grid, True
         return fixed
 
     def _positions(self, rows: int, columns: int) -> Float[Tensor, "1 1+{rows}*{columns} channels"]:
         """The position embedding of CLS, which is never interpolated, and of a grid of patches."""
-        if (rows, columns) == self._native:
+        if (rows, columns) == self.native:
             return self.pos_embed
         if self._fixed:
             # Interpolating twice would give an embedding that no file was trained with.
-            given, own = _format_pixels(rows, columns), _format_pixels(*self._native)
+            given, own = _format_pixels(rows, columns), _format_pixels(*self.native)
             raise InputError(f"images are {given} pixels, but this encoder is fixed to {own}; resize them")
-        native = self.pos_embed[:, 1:].float().reshape(1, *self._native, -1).permute(0, 3, 1, 2)
+        native = self.pos_embed[:, 1:].float().reshape(1, *self.native, -1).permute(0, 3, 1, 2)
         patches = self._interpolate(native, rows, columns).flatten(2).transpose(1, 2)
         return torch.cat([self.pos_embed[:, :1], patches.to(self.pos_embed.dtype)], dim=1)
 
@@ -97,7 +97,7 @@ class VisionTransformer(nn.Module):
             return interpolate(native, size=(rows, columns), mode="bicubic", antialias=True)
         if self._position_rule == "exact":
             return interpolate(native, size=(rows, columns), mode="bicubic")
-        scale = (rows + _HUB_OFFSET) / self._native[0], (columns + _HUB_OFFSET) / self._native[1]
+        scale = (rows + _HUB_OFFSET) / self.native[0], (columns + _HUB_OFFSET) / self.native[1]
         return interpolate(native, scale_factor=scale, mode="bicubic")
 
 
