@@ -21,7 +21,7 @@ from tmapr.places.protocol import PlaceClassifier
 from tmapr.recognising import get_view, recognise
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
-from tmapr.stages import Perceive, Stages
+from tmapr.stages import Drive, Perceive, Stages
 from tmapr.track import make_tracker
 from tmapr.tracking.evidence import weigh
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
@@ -45,9 +45,11 @@ class Localizer:
         self._changing = RLock()
         self._perceiving = RLock()
         """Taken first: frames are tracked in the order in which they were perceived."""
-        self.tracker = make_tracker(stages.tracking, stages.fusion, memory)
+        self._way = stages.backend.begin_way(stages, memory, classifier) if stages.backend else None
+        self.tracker = make_tracker(stages.tracking, stages.fusion, memory, self._way.placer if self._way else None)
         self._student = self._make_student()
-        self._drive, self._lessons = Condition(), Condition()
+        self._drive: Drive = self._way.drive if self._way else Condition()
+        self._lessons = Condition()
         """Of what is observed, and of labelled drives that are learned: they may be of another day."""
 
     def _make_student(self) -> Student | None:
@@ -83,8 +85,8 @@ class Localizer:
         """Begin another drive: what was learned stays, where the camera is has to be found anew. Gives itself."""
         with self._perceiving, self._changing:
             fresh = self.fork()
-            self.tracker, self._student = fresh.tracker, fresh._student
-            self._drive, self._lessons, self._perceive = Condition(), Condition(), None
+            self.tracker, self._student, self._way = fresh.tracker, fresh._student, fresh._way
+            self._drive, self._lessons, self._perceive = fresh._drive, Condition(), None
         return self
 
     def fork(self) -> "Localizer":
@@ -107,7 +109,12 @@ class Localizer:
         An array may be filled anew afterwards. `motion` is what odometry or a gyroscope says of the array's moment.
         """
         with self._perceiving:
-            return self.observe(self.perceive(read_frame(image, stamp, motion)))
+            frame = read_frame(image, stamp, motion)
+            if self._way is None:
+                return self.observe(self.perceive(frame))
+            with self._changing:  # what follows from the image is begun before it is perceived
+                self._way.expect(frame, self.tracker.measure_gap(frame.stamp))
+                return replace(self._advance(self.perceive(frame)), frame=self._stages.frame)
 
     def perceive(self, frame: Frame) -> Percept:
         """The first part of a `step`, for who has a thread for each: it waits for nothing that is learned."""
@@ -115,7 +122,8 @@ class Localizer:
             raise InputError("this map was made from a program's own percepts; give them to `observe`")
         with self._perceiving:
             if self._perceive is None:
-                self._perceive = self._stages.begin_stream()
+                there = self._way.begin_stream() if self._way else None
+                self._perceive = there or self._stages.begin_stream()
             return self._perceive(frame)
 
     def observe(self, percept: Percept) -> Estimate:
@@ -130,11 +138,17 @@ class Localizer:
             return late
         if percept.fault:
             return self.tracker.pass_over(percept)
-        recognition = self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
+        recognition = self._recognise_next(percept)
         estimate = self.tracker.advance(percept, recognition)
         self._remember(get_view(recognition, percept))
         self._drive.follow(estimate)
         return estimate
+
+    def _recognise_next(self, percept: Percept) -> Recognition:
+        answering = self._choose_here()
+        if self._way and answering is self.classifier:
+            return self._way.recognise(percept, self.tracker.measure_gap(percept.stamp))
+        return self._recognise(percept, self._drive.recall(percept.stamp), answering)
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like by now: as many references as are judged, or so many."""

@@ -24,12 +24,13 @@ from tmapr.labels import Labels, Teacher
 from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import Localizer
 from tmapr.places.classifier import FITTED, Classifier, Places
+from tmapr.places.protocol import PlaceClassifier
 from tmapr.retrieval.condition import LAYOUT as CONDITION
 from tmapr.retrieval.keypoints import BESIDE_MAP, gather_keypoints, load_keypoints
 from tmapr.retrieval.memory import LAYOUT as MEMORY
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
-from tmapr.stages import STATE_KIND, STATE_VERSION, BeginStream, Found, Stages
+from tmapr.stages import STATE_KIND, STATE_VERSION, Backend, BeginStream, Found, Stages
 from tmapr.track import track_layout
 from tmapr.tracking import Tracking
 from tmapr.types import CoordinateFrame, Watch
@@ -229,14 +230,20 @@ def build(
     classifier: Classifier | None = None,
     begin_stream: BeginStream | None = None,
     found: Found | None = None,
+    backend: Backend | None = None,
 ) -> Localizer:
-    """A localizer on a map, with what was learned so far or, by default, with A₀."""
+    """A localizer on a map, with what was learned so far or, by default, with A₀; on the CPU without a `backend`."""
     names = environment.digest, settings_digest(system.places)
     settings = system.retrieval, system.tracking, system.fusion
-    stages = Stages(*settings, *names, environment.frame, begin_stream, found)
+    learned: PlaceClassifier = classifier or environment.classifier()
+    # Other methods track on the CPU, whatever a frame was perceived on.
+    there = backend if system.tracking.method == "route" and system.retrieval.mode != "off" else None
+    if there and isinstance(learned, Classifier):
+        learned = there.adopt(system.places, learned)
+    stages = Stages(*settings, *names, environment.frame, begin_stream, found, there)
     labels = system.labels.fit(environment.memory.reference)
     teacher = Teacher(labels, dual_constraints="attenuation" in system.places.use)
-    return Localizer(stages, environment.memory, classifier or environment.classifier(), teacher)
+    return Localizer(stages, environment.memory, learned, teacher)
 
 
 def resume(
@@ -245,6 +252,7 @@ def resume(
     state: Path,
     begin_stream: BeginStream | None = None,
     found: Found | None = None,
+    backend: Backend | None = None,
 ) -> Localizer:
     """A localizer that continues from a saved state, bit for bit; one of another tracking method starts a new drive."""
     header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION, oldest=1)
@@ -263,7 +271,7 @@ def resume(
     _check_own_past(state, take(arrays, "own."), system.places, width)
     try:
         learned = Classifier.from_arrays(system.places, environment.fitted, take(arrays, "classifier."))
-        localizer = build(system, environment, learned, begin_stream, found)
+        localizer = build(system, environment, learned, begin_stream, found, backend)
         localizer.restore(arrays, notes.method)
     except (KeyError, ValueError) as error:
         raise InputError(f"{state}: its arrays do not fit together ({error}); {_START_AGAIN}") from None

@@ -21,6 +21,7 @@ from torch import Tensor
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.device.places import DevicePlaces, Observed
 from tmapr.device.ridge import DeviceRidge
+from tmapr.device.shortcut import Noted, Shortcut
 from tmapr.device.triangle import UPDATES
 from tmapr.exceptions import InputError
 from tmapr.inputs import read_position
@@ -57,6 +58,9 @@ class DeviceClassifier:
         self._unscented = settings.unscented if "unscented" in settings.use else None
         self._features = Features(settings.projection.load(self._fitted), self._unscented)
         self._lock = Lock()
+        self._attenuation = settings.attenuation if "attenuation" in settings.use else None
+        self._shares = self._unscented.update_weights if self._unscented else np.full(1, settings.weight)
+        self.shortcut = Shortcut(self._absorb_noted, self.device)
         self._know(learned)
         self.places = DevicePlaces(settings, classifier, self.ridge, self.device)
 
@@ -65,8 +69,7 @@ class DeviceClassifier:
         self.ridge = DeviceRidge.from_arrays(take(learned, "ridge."), self.device)
         # What is saved is settled: from here on the tiles are rewritten when those of who saved it are.
         self.ridge.flush()
-        attenuation = self._settings.attenuation if "attenuation" in self._settings.use else None
-        self._terms = self.ridge.terms(information=attenuation.information if attenuation else 1.0)
+        self._terms = self.ridge.terms(information=self._attenuation.information if self._attenuation else 1.0)
 
     @classmethod
     def fit(
@@ -99,6 +102,7 @@ class DeviceClassifier:
     def predict(self, descriptor: Vector) -> PlaceScores:
         """Score every place; changes nothing."""
         with self._lock:
+            self.shortcut.forget()
             found = self.places.score(self._send(descriptor))
             scores = self._fetch_places(found.scores)
             if found.log_likelihoods is None:
@@ -114,10 +118,13 @@ class DeviceClassifier:
         if descriptor.shape != (self.dimension,) or not np.isfinite(descriptor).all():
             raise InputError(f"a lesson must be finite; the descriptor of the one at {position.tolist()} is not")
         with self._lock:
-            step = self._fetch(self.places.step) if self._unscented else None
-            rows = self._features.make(descriptor, step)
             cell = self.grid.cell_at(position)
             place = self._enter(cell)
+            if noted := self.shortcut.find(descriptor, self._ledger.last, self.generation):
+                return self._learn_noted(noted, place, cell)
+            self.shortcut.forget()
+            step = self._fetch(self.places.step) if self._unscented else None
+            rows = self._features.make(descriptor, step)
             seen = self.places.observe(self._send_rows(rows))
             weights = self.places.attenuate(seen, self._send_place(place))
             self._absorb(descriptor, weights, place)
@@ -125,15 +132,34 @@ class DeviceClassifier:
             kept = np.array(descriptor, dtype=float)
             return self._ledger.enter(rows, self._fetch(weights)[: len(rows)], place, cell, kept, step)
 
+    def _learn_noted(self, noted: Noted, place: int, cell: tuple[int, int]) -> Lesson:
+        """What H lets it weigh is found here, so that nobody waits; a refusal is told with the next frame."""
+        residual = -noted.answers[: len(self.grid)]
+        residual[place] += 1.0
+        weight = self._attenuation.weight(residual) if self._attenuation else 1.0
+        self.places.enter(place)
+        self.shortcut.take(place, weight)
+        count = RANK if self._unscented else 1
+        step = noted.step if self._unscented else None
+        weights = weight * self._shares
+        return self._ledger.enter(noted.rows[:count], weights, place, cell, noted.view, step)
+
+    def _absorb_noted(self, view: Float[Tensor, " dim"], place: Int[Tensor, "1"], weight: Float[Tensor, ""]) -> None:
+        self.ridge.absorb_place(place[0], weight * self.places.update_weights, self._terms)
+        self.ridge.flush(UPDATES)
+        self.places.absorb(view, place)
+
     def adopt(self, lesson: Lesson, descriptor: Vector) -> None:
         """Absorb what a copy of this classifier learned, with its rows, weights and name: unlearned in both as one."""
         with self._lock:
+            self.shortcut.forget()
             self._absorb_again(lesson, descriptor)
             self._ledger.adopt(lesson)
 
     def relearn(self, lesson: Lesson) -> None:
         """Absorb once more what was learned in this very state: all becomes what it was then."""
         with self._lock:
+            self.shortcut.forget()
             check_next(lesson, self._ledger, self.grid, self.ridge.dim)
             place = self._absorb_again(lesson, lesson.descriptor)
             self._ledger.enter(lesson.rows, lesson.weights, place, lesson.cell, lesson.descriptor, lesson.step)
@@ -152,6 +178,7 @@ class DeviceClassifier:
         """Take a lesson back: exact for K and W. U's direction and G's Gaussians keep their summary of it."""
         refuse_minimax(self._settings, "unlearning")
         with self._lock:
+            self.shortcut.forget()
             check_lesson(lesson, self.grid, self.ridge.dim)
             entry = self._ledger.find(lesson.name)
             targets = np.zeros((len(lesson.rows), self.ridge.classes))

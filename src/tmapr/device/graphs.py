@@ -86,3 +86,38 @@ class Replayed:
             # Other threads may use the GPU meanwhile: what they do is none of this graph's.
             with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
                 return self._compute(self._given)
+
+
+class Recorded:
+    """Work on tensors that stay where they are: done the first time, recorded the second, replayed ever after.
+
+    Recording does nothing of the work: what changes a state is changed once each time. Elsewhere than on a GPU it is
+    done each time.
+    """
+
+    def __init__(self, work: Callable[[], object], device: torch.device) -> None:
+        self._work, self._device = work, device
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._done = False
+
+    def __call__(self) -> None:
+        """Once more, on the current stream; a GPU may still be at work on it."""
+        with torch.inference_mode():
+            if self._graph is None and self._done and self._device.type == "cuda":
+                self._graph = self._record()
+            if self._graph:
+                self._graph.replay()
+            else:
+                self._work()
+                self._done = True
+
+    def forget(self) -> None:
+        """Tensors are other ones by now."""
+        self._graph, self._done = None, False
+
+    def _record(self) -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.current_stream().synchronize()
+        with torch.cuda.device(self._device), torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            self._work()
+        return graph

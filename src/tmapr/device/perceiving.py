@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
 from queue import LifoQueue
-from threading import Lock
+from threading import Lock, RLock
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Shaped
+from jaxtyping import Float, Float32, Shaped
 from torch import Tensor, nn
 
 from tmapr.device.fused_network import FusedNetwork
@@ -33,7 +33,8 @@ _MOST_PASSES = 8
 """Kept at a time in a lane: a graph holds memory of its own, and a camera has one size."""
 _LANES = 2
 """One computes while the other is copied; a third would only wait for them."""
-_POSE = 4
+POSE = 4
+"""Numbers of a pose: normalised position, unit heading."""
 _LEAST_LENGTH = float(np.finfo(np.float32).tiny)
 
 
@@ -67,12 +68,17 @@ class DeviceEye:
         self._choose = choose
         self._device = torch.device(device)
         self._network = move_network(lower_precision(network, dtype), self._device).eval().requires_grad_(False)
+        self.turn = RLock()
+        """Whoever launches holds it until what the pass gives is put aside."""
         self._capturing = Lock()
         self._launched: Passes = OrderedDict()
         # The one that was put back last comes first: who asks alone has all graphs once.
         self._lanes = LifoQueue[tuple[Lane, Passes]]()
         for _ in range(self.abreast):
             self._lanes.put((Lane(self._device), OrderedDict()))
+
+    def begin(self, image: Picture) -> None:
+        """Nothing is done before it is asked for: several streams may share it, and it knows none of them."""
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the network says, in as many passes as there are runs of images of one size."""
@@ -87,8 +93,8 @@ class DeviceEye:
     def launch(self, images: Sequence[Picture]) -> "DevicePass":
         """Begin a pass over prepared images of one size and depth, on the current stream, and return at once.
 
-        The pass is this eye's own: the next one over as many images of this size overwrites what it gives. For one
-        thread alone.
+        The pass is this eye's own: the next one over as many images of this size overwrites what it gives. For who
+        holds its `turn`.
         """
         return self._begin(self._launched, images)
 
@@ -149,7 +155,7 @@ class DevicePass:
             self._rows = self._run()
             self._copied, self._done = Moment(device), Moment(device)
         self._fetched = torch.zeros(self._rows.shape, pin_memory=pinned)
-        self._pose = _POSE if network.network.apr else 0
+        self._pose = POSE if network.network.apr else 0
 
     def run(self, images: Sequence[Picture]) -> None:
         """Copy the images in and begin, on the current stream."""
@@ -160,6 +166,11 @@ class DevicePass:
             self._given.copy_(self._waiting, non_blocking=True)
             self._copied.record()
             self._rows = self._run()
+
+    @property
+    def rows(self) -> Float32[Tensor, "images _"]:
+        """On the device: all that it gives; overwritten by the next pass."""
+        return self._rows
 
     @property
     def descriptors(self) -> Float32[Tensor, "images dim"]:
@@ -182,7 +193,10 @@ class DevicePass:
             self._fetched.copy_(self._rows, non_blocking=True)
             self._done.record()
             self._done.wait()
-        rows = self._fetched.numpy().copy()
+        return self.read(self._fetched.numpy().copy())
+
+    def read(self, rows: Float[np.ndarray, "images _"]) -> Seen:
+        """What rows mean that crossed to the host."""
         descriptors, pose = rows[:, : -1 - self._pose], rows[:, -1 - self._pose : -1]
         outputs = Outputs(descriptors, pose[:, :2], pose[:, 2:]) if self._pose else Outputs(descriptors)
         return Seen(outputs, tuple(FAULTS[int(code)] for code in rows[:, -1]))

@@ -248,6 +248,11 @@ class DevicePlaces:
             self._mixtures.learn(self._reduce(view[None])[0], place)
 
     @property
+    def update_weights(self) -> Float[Tensor, "3"]:
+        """What the rows of a lesson weigh before H has its say."""
+        return self._points.update_weights
+
+    @property
     def information(self) -> float:
         """The share of a lesson that K⁻¹ gains."""
         return self._attenuation.information if self._attenuation else 1.0

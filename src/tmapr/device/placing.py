@@ -10,11 +10,13 @@ smoother, `Placing`, and all of the Kalman filter. No frame's work on the device
 before, but for eight numbers that go with it (64 bytes): weights of similarity and place, which labels change; metres
 since the last frame; the pose head's position and trust, which certain places change; and the stamp. A doubted place is
 doubted on the host alone. A frame that turns out to look like nothing mapped is dropped: the state before it is still
-there, and stays the state until `tell` is given another.
+there, and stays the state until `observe` takes the next.
 
 Local matches are looked for on the host, since they need its pictures: a frame that has them sends what they add to
 each reference along the route, 160 kB for 20 000, and zeros stay there for all others.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +26,8 @@ from torch import Tensor
 from tmapr.artifacts.arrays import Arrays
 from tmapr.device.filter import DeviceRouteFilter, RouteBelief
 from tmapr.device.fused_views import choose_views
-from tmapr.device.views import Glimpse, Levels, Told, ViewState, split
+from tmapr.device.graphs import Recorded
+from tmapr.device.views import NUMBERS, Glimpse, Levels, ViewState, keep, lay_room
 from tmapr.tracking.between import lay_between
 from tmapr.tracking.evidence import spread_matches
 from tmapr.tracking.filter import RouteFilter, list_modes
@@ -36,6 +39,27 @@ from tmapr.tracking.smoothing import View, keep_view
 from tmapr.tracking.speeds import FAR_VIEW, Step
 from tmapr.types import Comparison, Odometry, Percept
 
+SENT = 8
+"""Numbers that go with a frame: what `Glimpse` calls so, and the stamp, its bits as they are."""
+
+
+class ToldHere(NamedTuple):
+    """What crossed: see `views.Told`."""
+
+    numbers: Float[np.ndarray, "9"]
+    where: Float[np.ndarray, " refs"]
+    off: Float[np.ndarray, " places"]
+    reach: Float[np.ndarray, " places"]
+    similarity: Float[np.ndarray, " refs"]
+    place: Float[np.ndarray, " refs"]
+
+
+class Ahead(NamedTuple):
+    """A frame that was looked at before anybody asked where it is: how it compares, and what is believed then."""
+
+    compared: Comparison
+    told: Float[np.ndarray, " numbers"]
+
 
 class FilterThere:
     """What the host may ask of a filter that runs elsewhere: answered by what crossed last."""
@@ -46,9 +70,9 @@ class FilterThere:
         self.where, self.off, self.reach = host.where, host.off, host.reach
         self._mimics = host.p_off - float(host.off.sum())
 
-    def take(self, told: Told) -> None:
+    def take(self, told: ToldHere) -> None:
         """What crossed."""
-        self.where, self.off, self.reach = told.where.numpy(), told.off.numpy(), told.reach.numpy()
+        self.where, self.off, self.reach = told.where, told.off, told.reach
         self._mimics = float(told.numbers[7])
 
     def list_modes(self) -> tuple[Float[np.ndarray, "points 2"], Float[np.ndarray, " points"]]:
@@ -69,70 +93,103 @@ class DevicePlacer:
         self._host = Placer(route, radius)
         """Learns from labels, and checks what is restored; its belief is not used."""
         self.scale, self.head = self._host.scale, self._host.head
-        self._still = torch.zeros(len(route), dtype=torch.float64, device=device)
+        self.local = torch.zeros(len(route), dtype=torch.float64, device=device)
+        """What local matches add to each reference along the route, in the frame that is looked at."""
+        self._verified = False
+        begin = self.views.begin(dimension)
+        now, after = lay_room(begin), lay_room(begin)
+        self.state, self._after = now.state, after.state
+        self._keep = Recorded(lambda: now.whole.copy_(after.whole), device)
+        self.told = self.local.new_zeros(NUMBERS + 3 * len(route) + 2 * len(begin.belief.off))
         self.new_drive()
 
     def new_drive(self) -> None:
         """Forget where the camera is; what was learned stays."""
-        self.state = self.views.begin(self._dimension)
+        keep(self.state, self.views.begin(self._dimension))
         self.filter = FilterThere(RouteFilter(self.route))
         self._since: float | None = 0.0
         """Metres since the last frame that was looked at."""
         self._p_place = 0.0
         self.reckoning, self._turned = Reckoning(self.radius), Turned()
         self.view: View | None = None
+        self._ahead: Ahead | None = None
 
     def start_around(self, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Near a position somebody told: see `RouteFilter`."""
         host = RouteFilter(self.route)
         host.start_around(position, deviation)
-        self.state = self.state._replace(belief=self._put_belief(host.on, host.mimic, host.off, host.reach, host.pace))
+        belief = self._put_belief(host.on, host.mimic, host.off, host.reach, host.pace)
+        keep(self.state, self.state._replace(belief=belief))
         self.filter = FilterThere(host)
 
     def note_motion(self, motion: Odometry | None, seconds: float) -> None:
         """Add the way since the last frame, if anything measured it."""
+        self._since = self.foresee_metres(motion, seconds)
+
+    def foresee_metres(self, motion: Odometry | None, seconds: float) -> float | None:
+        """Metres since the last frame that was looked at, if this is the way since the last one that came."""
         speed = motion.speed if motion else None
-        self._since = None if speed is None or self._since is None else self._since + speed * seconds
+        return None if speed is None or self._since is None else self._since + speed * seconds
 
     def note_turn(self, turn: float | None) -> None:
         """Add the turn since the last frame that could be used, in radians, if anything told it."""
         self._turned.add(turn)
 
+    def look(self, frame: Glimpse, told: Float[Tensor, " numbers"] | None = None) -> None:
+        """On the device: what would be believed after a frame, and what would be told of it."""
+        self.views.look_into(self.state, frame, self._after, self.told if told is None else told)
+
+    def expect(self, ahead: Ahead) -> None:
+        """The frame that is observed next was looked at already."""
+        self._ahead = ahead
+
     def observe(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Placing:
-        """Take in a usable frame that was compared on the host."""
-        similarity, place, descriptor = (
-            self._put(each) for each in (compared.similarity, compared.place, percept.descriptor)
-        )
+        """Take in a usable frame."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or ahead.compared is not compared:
+            ahead = self._look_now(percept, compared, head)
+        self._since = 0.0
+        self._keep()
+        return self._tell(ahead.told)
+
+    def _look_now(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Ahead:
+        """At a frame that was compared on the host."""
+        sent = self._put(self.list_numbers(percept.stamp, self._since, head))
         cosine = None if compared.cosine is None else self._put(compared.cosine)
-        stamp, numbers = self.send_numbers(percept.stamp, head)
-        frame = Glimpse(descriptor, similarity, place, cosine, self.send_local(compared), stamp, numbers)
-        state, told = self.views.look(self.state, frame)
-        return self.tell(state, pack(told).cpu())
+        self.send_local(compared)
+        descriptor, similarity, place = map(self._put, (percept.descriptor, compared.similarity, compared.place))
+        self.look(Glimpse(descriptor, similarity, place, cosine, self.local, *split_numbers(sent)))
+        return Ahead(compared, self.told.cpu().numpy())
 
-    def send_local(self, compared: Comparison) -> Float[Tensor, " refs"]:
-        """What local matches add to each reference along the route."""
-        if compared.local is None:
-            return self._still
-        ordered = compared.take(self.route.rows)
-        spread = spread_matches(ordered, self.route.positions, self.route.tree, self.radius).local
-        return self._still if spread is None else self._put(spread)
+    def send_local(self, compared: Comparison | None) -> None:
+        """What local matches add to each reference along the route; nothing where nobody looked."""
+        spread = None
+        if compared is not None and compared.local is not None:
+            ordered = compared.take(self.route.rows)
+            spread = spread_matches(ordered, self.route.positions, self.route.tree, self.radius).local
+        if spread is not None:
+            self.local.copy_(torch.from_numpy(spread))
+        elif self._verified:
+            self.local.zero_()
+        self._verified = spread is not None
 
-    def send_numbers(self, stamp: int, head: Float[np.ndarray, "2"] | None) -> tuple[Tensor, Tensor]:
-        """What the host knows of a frame, in one piece: its stamp, and what `Glimpse` calls numbers."""
-        numbers = np.empty(8)
+    def list_numbers(
+        self, stamp: int, metres: float | None, head: Float[np.ndarray, "2"] | None
+    ) -> Float[np.ndarray, "8"]:
+        """What the host knows of a frame, in one piece."""
+        numbers = np.empty(SENT)
         numbers[:2] = self.scale.weights
-        numbers[2] = np.nan if self._since is None else self._since
+        numbers[2] = np.nan if metres is None else metres
         numbers[3:5] = (0.0, 0.0) if head is None else head
         numbers[5:7] = self.head.variance, float(head is not None and self.head.known)
         numbers[7:].view(np.int64)[0] = stamp
-        self._since = 0.0
-        sent = self._put(numbers)
-        return sent[7:].view(torch.int64)[0], sent[:7]
+        return numbers
 
-    def tell(self, state: ViewState, crossed: Float[Tensor, " numbers"]) -> Placing:
-        """Accept a state that was looked for, and say what is believed in it, from what crossed."""
-        self.state = state
-        told = self._unpack(crossed)
+    def _tell(self, crossed: Float[np.ndarray, " numbers"]) -> Placing:
+        """What is believed by now, from what crossed."""
+        refs, places = len(self.route), len(self.state.belief.off)
+        bounds = np.cumsum([NUMBERS, refs, places, places, refs])
+        told = ToldHere(*np.split(crossed, bounds))
         self.filter.take(told)
         change, share, seconds, metres, view, peak, p_place, _, p_off = told.numbers.tolist()
         found = Found(self.filter.where, p_off, view, int(peak), p_place)
@@ -140,9 +197,8 @@ class DevicePlacer:
         if change >= 1.0:
             self._p_place = p_place
             self._close_view(found, Step(seconds, change, None if np.isnan(metres) else metres))
-        ordered = Comparison(told.similarity.numpy(), told.place.numpy())
         found = Found(self.filter.where, p_off, view, int(peak), self._p_place)
-        looked = Looked(ordered, self.scale.weights, share, change >= 1.0)
+        looked = Looked(Comparison(told.similarity, told.place), self.scale.weights, share, change >= 1.0)
         return describe(self.route, self._between, self.radius, found, looked)
 
     def _close_view(self, found: Found, step: Step) -> None:
@@ -153,9 +209,6 @@ class DevicePlacer:
         self._p_place = DOUBTED if doubted else found.p_place
         self.view = keep_view(found.where, driven, DOUBTED if doubted else 1.0)
         self._turned = self._turned.begin_anew()
-
-    def _unpack(self, crossed: Float[Tensor, " numbers"]) -> Told:
-        return split(crossed, len(self.route), len(self.state.belief.off))
 
     def learn(self, percept: Percept, compared: Comparison, truth: Float[np.ndarray, "2"]) -> bool:
         """Score a labelled frame before it is learned: see `Placer`."""
@@ -197,20 +250,21 @@ class DevicePlacer:
         belief = self._put_belief(*(arrays[name] for name in ("on", "mimic", "off", "reach", "pace")))
         numbers = (self._put(np.array(each)) for each in ("key" in arrays, stamp, seen, metres, peak, self._p_place))
         levels = Levels(self._put(means), self._put(variances), self._put(arrays["level_views"]))
-        self.state = ViewState(belief, levels, self._put(key), *numbers)
+        keep(self.state, ViewState(belief, levels, self._put(key), *numbers))
+        self.filter = FilterThere(self._host.filter)
 
     def _put_belief(self, on: np.ndarray, mimic: np.ndarray, *rest: np.ndarray) -> RouteBelief:
         off, reach, pace = (self._put(each) for each in rest)
-        return RouteBelief(self._put(np.stack([on, mimic])), off, reach, pace, self._still.new_zeros(()))
+        return RouteBelief(self._put(np.stack([on, mimic])), off, reach, pace, self.local.new_zeros(()))
 
     def _put(self, array: np.ndarray) -> Tensor:
         return torch.tensor(array, device=self._device)
 
 
-def pack(told: Told) -> Float[Tensor, " numbers"]:
-    """What crosses, in one piece."""
-    return torch.cat(list(told))
+def split_numbers(sent: Float[Tensor, "8"]) -> tuple[Tensor, Tensor]:
+    """The stamp, and what `Glimpse` calls numbers."""
+    return sent[7:].view(torch.int64)[0], sent[:7]
 
 
 def _take(tensor: Tensor) -> np.ndarray:
-    return tensor.cpu().numpy()
+    return tensor.cpu().numpy().copy()

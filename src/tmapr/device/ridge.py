@@ -209,6 +209,11 @@ class DeviceRidge:
         """Rewrite K if at least so many updates wait: `UPDATES` after every lesson, 1 before K is looked at."""
         self._triangle.flush(self._tiles, self._pending, self._signs, self._counters, least)
 
+    @property
+    def refused(self) -> Int[Tensor, "1"]:
+        """How many lessons were, since `check` last asked; on the device."""
+        return self._counters[_REFUSED:]
+
     def check(self, sign: float = _LEARN) -> None:
         """Wait for the device, and raise if a lesson was refused since the last time."""
         refused = int(self._counters[_REFUSED])

@@ -78,6 +78,14 @@ class Image(Settings):
         _refuse_others(counts)
         return self._crop_slices(*counts.shape)
 
+    def takes(self, counts: Shaped[np.ndarray, "..."]) -> bool:
+        """Whether `prepare` refuses nothing of it."""
+        try:
+            self.require_counts(counts)
+        except InputError:
+            return False
+        return True
+
     def find_fault(self, counts: Shaped[np.ndarray, "..."]) -> Fault | None:
         """Why `prepare` would give no picture, if it would not; what it refuses is refused."""
         self.require_counts(counts)

@@ -20,7 +20,7 @@ from tmapr.exceptions import InputError
 from tmapr.keypoints import Keypoints, Once
 from tmapr.perception.bulk import AT_ONCE, ONE, Readers, Reading, gather
 from tmapr.perception.card import Card
-from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, Shown, read_or_none
+from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, RawCounts, Shown, read_or_none
 from tmapr.perception.gyroscope import Gyroscope
 from tmapr.perception.image import Image
 from tmapr.perception.normaliser import Normaliser
@@ -85,6 +85,9 @@ class Eye(Protocol):
     takes_counts: bool
     abreast: int
 
+    def begin(self, image: Picture) -> None:
+        """May be told ahead which image of its own it is asked to see next, if nothing speaks against that one."""
+
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the network says of one image or more."""
 
@@ -97,6 +100,9 @@ class PictureEye:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def begin(self, image: Picture) -> None:
+        """Nothing is done before it is known to be of use: there is no other processor."""
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the engine says of the pictures in one pass."""
@@ -111,6 +117,9 @@ class _FullBatches:
         self._size = size
         self.takes_counts = eye.takes_counts
         self.abreast = eye.abreast
+
+    def begin(self, image: Picture) -> None:
+        """A batch begins when it is full."""
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         missing = max(0, self._size - len(prepared))
@@ -161,17 +170,35 @@ class Perceiver:
         filled = _FullBatches(self._eye, count)
         return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, find, count)
 
+    def with_eye(self, eye: Eye) -> "Perceiver":
+        """The same stream, seen by another eye."""
+        given = self._inspect, self._gyroscope, self._find_keypoints, self._at_once
+        return Perceiver(self.card, self._image, eye, *given)
+
+    @property
+    def eye(self) -> Eye:
+        """What it sees with."""
+        return self._eye
+
+    @property
+    def normaliser(self) -> Normaliser | None:
+        """What positions of the pose head are relative to, if there is one."""
+        return self._normaliser
+
     def without_keypoints(self) -> "Perceiver":
         """The same network for many images, none of which has to be kept to look for keypoints in it."""
         return Perceiver(self.card, self._image, self._eye, self._inspect, self._gyroscope, at_once=self._at_once)
 
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
-        return self.batch([frame])[0]
+        counts = read_or_none(frame.image)
+        if counts is not None and self._eye.takes_counts and self._image.takes(counts):
+            self._eye.begin(counts)
+        return self._perceive([(frame, self._prepare(frame, counts))])[0]
 
     def batch(self, frames: Sequence[Frame]) -> list[Percept]:
         """The percepts of several frames in one pass."""
-        return self._perceive([(frame, self._prepare(frame)) for frame in frames])
+        return self._perceive([(frame, self._prepare(frame, read_or_none(frame.image))) for frame in frames])
 
     def stream(
         self, frames: Iterable[Given], batch: int | None = None, readers: Readers = ONE
@@ -214,9 +241,8 @@ class Perceiver:
             prepares=not self._eye.takes_counts,
         )
 
-    def _prepare(self, frame: Frame) -> Prepared:
-        counts, glancer = read_or_none(frame.image), self._glancer
-        glance = UNREADABLE if counts is None else glancer.glance(counts)
+    def _prepare(self, frame: Frame, counts: RawCounts | None) -> Prepared:
+        glance = UNREADABLE if counts is None else self._glancer.glance(counts)
         ((_, prepared),) = self._judge(Chunk.compare([frame], [glance]))
         return prepared
 

@@ -28,7 +28,7 @@ HALF = 0.5
 """Trust from which on places constrain the search."""
 VERIFIED, _CONTROLS = 10, 3
 """References whose local features are matched: the best ones, and some elsewhere, which are wrong."""
-SHARPNESS, _BEYOND_DOUBT = 2.0, 0.99
+SHARPNESS, BEYOND_DOUBT = 2.0, 0.99
 """How a frame's scores are read as probabilities, and the share of one place from which on it needs no second look."""
 _ELSEWHERE = 3.0
 """Radii of a place away from it, where nothing of it is seen."""
@@ -172,7 +172,7 @@ class Retrieval(Settings):
         likely = np.exp(SHARPNESS * (matches.scores - matches.scores.max()))
         radius = self.support_radius or memory.reference.place
         here = _near(memory.positions[matches.rows], memory.positions[best[0]], radius)
-        if likely[here].sum() > _BEYOND_DOUBT * likely.sum() or matches.comparison is None:
+        if likely[here].sum() > BEYOND_DOUBT * likely.sum() or matches.comparison is None:
             return matches
         away = ~_near(memory.positions[memory.probes], memory.positions[best[0]], _ELSEWHERE * radius)
         controls = memory.probes[away][:: max(1, int(away.sum()) // _CONTROLS)][:_CONTROLS]

@@ -17,7 +17,7 @@ from tmapr.track.plugin import PluginTracker
 from tmapr.track.route import LAYOUT as ROUTE
 from tmapr.track.route import RouteTracker
 from tmapr.tracking import Tracking
-from tmapr.tracking.place import Placer
+from tmapr.tracking.placers import Places
 from tmapr.types import Estimate, Percept, Recognition
 
 __all__ = ["PaperTracker", "PluginTracker", "RouteTracker", "Track", "Tracker", "make_tracker", "track_layout"]
@@ -28,7 +28,7 @@ class Tracker(Protocol):
     """Owns what is carried from frame to frame."""
 
     @property
-    def placer(self) -> Placer | None:
+    def placer(self) -> Places | None:
         """What the route filter believes, and learns from its smoothed past; other methods have none."""
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
@@ -36,6 +36,9 @@ class Tracker(Protocol):
 
     def answer_late(self, percept: Percept) -> Estimate | None:
         """The answer to a frame that came too late to move anything; None if its stamp is new."""
+
+    def measure_gap(self, stamp: int) -> float:
+        """Seconds since the last frame that moved time on; 0 before the first."""
 
     def pass_over(self, percept: Percept) -> Estimate:
         """A frame that cannot be used: time goes on, and the belief becomes less certain."""
@@ -70,11 +73,11 @@ def track_layout(method: str) -> Layout:
     return PLUGIN if is_plugin(method) else PAPER if method == "paper" else ROUTE
 
 
-def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory) -> Tracker:
-    """One of the method that the settings name."""
+def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory, placer: Places | None = None) -> Tracker:
+    """One of the method that the settings name; the route filter's may have a placer elsewhere."""
     offer = tracking.choose_plugin()
     if offer:
         return PluginTracker(offer, tracking, fusion, memory)
     if tracking.method == "paper":
         return PaperTracker(tracking, fusion, memory)
-    return RouteTracker(tracking, fusion, memory)
+    return RouteTracker(tracking, fusion, memory, placer)

@@ -13,7 +13,7 @@ from tmapr.artifacts.layout import Array
 from tmapr.fusion.capf import Correction, Fusion
 from tmapr.retrieval.memory import Memory
 from tmapr.tracking import History, Sighting, Tracking
-from tmapr.types import FARTHEST, LATEST, Belief, Estimate, Percept, Reason, Recognition, Verdict
+from tmapr.types import FARTHEST, LATEST, NANOSECONDS, Belief, Estimate, Percept, Reason, Recognition, Verdict
 
 _STAMP, _POSITION = Array("i", "", -LATEST, LATEST, optional=True), Array("f", "2", -FARTHEST, FARTHEST, optional=True)
 BELIEF = {"stamp": _STAMP, "mean": Array("f", "4", optional=True), "covariance": Array("f", "4 4", optional=True)}
@@ -81,6 +81,10 @@ class PaperTracker:
         """The answer to a frame that came too late to move anything; None if its stamp is new."""
         return answer_late(self.track, self._fusion, percept)
 
+    def measure_gap(self, stamp: int) -> float:
+        """Seconds since the last frame that moved time on; 0 before the first."""
+        return measure_gap(self.track.belief, stamp)
+
     def pass_over(self, percept: Percept) -> Estimate:
         """A frame that cannot be used: time goes on, and the belief becomes less certain."""
         self.track = replace(self.track, belief=self._predict(percept.stamp))
@@ -136,6 +140,11 @@ class PaperTracker:
         if self.track.belief:
             return self._fusion.predict(self.track.belief, stamp)
         return start_anywhere(self._fusion, stamp, self._mapped, self._gates.max_innovation)
+
+
+def measure_gap(belief: Belief | None, stamp: int) -> float:
+    """Seconds from a belief to a later stamp; 0 without one."""
+    return (stamp - belief.stamp) / NANOSECONDS if belief else 0.0
 
 
 def start_anywhere(fusion: Fusion, stamp: int, mapped: Float[np.ndarray, "refs 2"], least: float) -> Belief:

@@ -16,7 +16,7 @@ from tmapr.fusion.capf import Correction, Fusion
 from tmapr.plugins import Judgement, Offer, TrackingMethod, describe
 from tmapr.retrieval.memory import Memory
 from tmapr.track.paper import LAYOUT as TRACK
-from tmapr.track.paper import Track, answer, answer_late, start_anywhere
+from tmapr.track.paper import Track, answer, answer_late, measure_gap, start_anywhere
 from tmapr.tracking import Tracking
 from tmapr.types import FARTHEST, Belief, Candidate, Estimate, Percept, Reason, Recognition, Verdict
 
@@ -56,6 +56,10 @@ class PluginTracker:
     def answer_late(self, percept: Percept) -> Estimate | None:
         """The answer to a frame that came too late to move anything; None if its stamp is new."""
         return answer_late(self.track, self._fusion, percept)
+
+    def measure_gap(self, stamp: int) -> float:
+        """Seconds since the last frame that moved time on; 0 before the first."""
+        return measure_gap(self.track.belief, stamp)
 
     def pass_over(self, percept: Percept) -> Estimate:
         """A frame that cannot be used: time goes on, and the belief becomes less certain."""

@@ -16,14 +16,15 @@ from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.ranking import find_highest
 from tmapr.track.coverage import cover_modes
-from tmapr.track.paper import BELIEF, read_belief, start_anywhere
+from tmapr.track.paper import BELIEF, measure_gap, read_belief, start_anywhere
 from tmapr.tracking import Tracking
 from tmapr.tracking.novelty import LAYOUT as NOVELTY
 from tmapr.tracking.novelty import Novelty
 from tmapr.tracking.place import LAYOUT as PLACER
 from tmapr.tracking.place import Placer
+from tmapr.tracking.placers import Places
 from tmapr.tracking.placing import PLACING, Placing
-from tmapr.tracking.route import lay_route
+from tmapr.tracking.route import Route, lay_route
 from tmapr.types import (
     NANOSECONDS,
     Belief,
@@ -56,16 +57,20 @@ LAYOUT = {
 }
 
 
+def lay_route_of(memory: Memory) -> Route:
+    """The route that a map's references were driven along."""
+    return lay_route(
+        memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors, memory.headings
+    )
+
+
 class RouteTracker:
     """Owns the belief over the route and the Kalman filter's."""
 
-    def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
-        route = lay_route(
-            memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors, memory.headings
-        )
+    def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory, placer: Places | None = None) -> None:
         reference = memory.reference
-        self.placer = Placer(route, tracking.radius or reference.place)
-        self.novelty = Novelty(route.view)
+        self.placer: Places = placer or Placer(lay_route_of(memory), tracking.radius or reference.place)
+        self.novelty = Novelty(self.placer.route.view)
         self.belief: Belief | None = None
         self._memory = memory
         self._certainty = tracking.certainty
@@ -89,6 +94,10 @@ class RouteTracker:
             return None
         reason = Reason.REPEATED_STAMP if percept.stamp == self.belief.stamp else Reason.OLDER_STAMP
         return self._answer(self.belief, percept, Verdict(reason))
+
+    def measure_gap(self, stamp: int) -> float:
+        """Seconds since the last frame that moved time on; 0 before the first."""
+        return measure_gap(self.belief, stamp)
 
     def pass_over(self, percept: Percept) -> Estimate:
         """A frame that cannot be used: time goes on, and the belief becomes less certain."""
@@ -125,7 +134,7 @@ class RouteTracker:
         return self._answer(self.belief, percept, verdict, recognition, strange=True)
 
     def _note_motion(self, percept: Percept) -> None:
-        seconds = (percept.stamp - self.belief.stamp) / NANOSECONDS if self.belief else 0.0
+        seconds = self.measure_gap(percept.stamp)
         self.placer.note_motion(percept.motion, seconds)
         rate, gain = percept.motion.yaw_rate if percept.motion else None, self._memory.turn_gain
         if rate is not None:
