@@ -33,22 +33,21 @@ POOL = 64
 PATIENCE = 20.0
 """Seconds that the CPU may take of a machine that is paid for its GPU."""
 TUNINGS = {
-    "2 strips of 16, 3 stages": Tuning(),
-    "2 strips of 16, 3 stages, chunks of 4": Tuning(chunk=4),
-    "2 strips of 16, 3 stages, chunks of 12": Tuning(chunk=12),
-    "2 strips of 16, 4 stages": Tuning(stages=4),
-    "1 strip of 16, 4 stages": Tuning(times=1, stages=4),
-    "1 strip of 16, 4 stages, 128 registers": Tuning(times=1, stages=4, registers=128),
-    "2 strips of 32, 8 warps, 3 stages, 128 registers": Tuning(strip=32, warps=8, registers=128),
-    "4 strips of 16, 3 stages, 240 registers": Tuning(times=4, registers=240),
-    "2 strips of 8, 2 warps, 3 stages": Tuning(strip=8, warps=2),
+    "2 strips of 16, 4 stages": Tuning(),
+    "2 strips of 16, 4 stages, chunks of 4": Tuning(chunk=4),
+    "2 strips of 16, 4 stages, chunks of 8": Tuning(chunk=8),
+    "2 strips of 16, 4 stages, chunks of 16": Tuning(chunk=16),
+    "2 strips of 16, 3 stages": Tuning(stages=3),
+    "1 strip of 16, 4 stages, 128 registers": Tuning(times=1, registers=128),
+    "4 strips of 16, 4 stages, 240 registers": Tuning(times=4, registers=240),
+    "2 strips of 8, 2 warps, 4 stages": Tuning(strip=8, warps=2),
 }
 FLUSHES = {
-    "4 tiles": Tuning(),
-    "2 tiles": Tuning(run=2),
-    "8 tiles": Tuning(run=8),
-    "4 tiles, 8 warps": Tuning(flush_warps=8, flush_registers=128),
-    "4 tiles, 240 registers": Tuning(flush_registers=240),
+    "8 tiles, 2 stages": Tuning(),
+    "4 tiles, 2 stages": Tuning(run=4),
+    "16 tiles, 2 stages": Tuning(run=16),
+    "8 tiles, 1 stage, 168 registers": Tuning(flush_stages=1, flush_registers=168),
+    "2 tiles, 1 stage, 168 registers": Tuning(run=2, flush_stages=1, flush_registers=168),
 }
 
 

@@ -33,10 +33,9 @@ SHAPES = {
         "BLOCK": 64,
         "PANELS_UP": 256,
         "TILE": TILE,
-        "COLUMNS": 32,
         "PART": 64,
     },
-    "absorb": {"PLACES": UPDATES, "CLASSES": 128, "BLOCK": 128, "LINES": 16, "PLACE": False},
+    "absorb": {"PLACES": UPDATES, "CLASSES": 128, "BLOCK": 128, "LINES": TILE, "PLACE": False},
     "flush_tiles": {"LEAST": UPDATES, "SLOTS": SLOTS, "SLOTS_UP": 64, "TILE": TILE, "STAGES": TUNED.flush_stages},
 }
 INTEGERS = {"chunks", "starts", "counters", "tally"}

@@ -55,6 +55,16 @@ def test_observing_gives_scores_and_leverage(rng):
     assert float(leverage) == pytest.approx(state.leverage(rows[0]), rel=1e-12)
 
 
+def test_classes_entered_within_the_capacity_leave_what_is_observed_where_it_was(rng):
+    state, rows = learned(DeviceRidge, *stream(rng, 61)), torch.from_numpy(rng.normal(size=(3, DIM)))
+    before, _ = state.observe(rows)
+    state.grow(state.capacity)
+    after, _ = state.observe(rows)
+    assert after.shape == (3, state.capacity)
+    assert after.data_ptr() == before.data_ptr()
+    assert not after[:, CLASSES:].any()
+
+
 def test_a_query_between_observing_and_absorbing_does_not_disturb_the_lesson(rng):
     X, Y, w = stream(rng, 63)
     state = learned(DeviceRidge, X[:60], Y[:60], w[:60])

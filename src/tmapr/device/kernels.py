@@ -158,7 +158,7 @@ def multiply_tiles(
 
 @triton.jit
 def _gather_panel(
-    cut,
+    panel,
     rank,
     along,
     down,
@@ -171,32 +171,28 @@ def _gather_panel(
     width,
     SLOTS: tl.constexpr,
     SLOTS_UP: tl.constexpr,
-    PANELS_UP: tl.constexpr,
     TILE: tl.constexpr,
-    COLUMNS: tl.constexpr,
     PART: tl.constexpr,
 ):
-    """Some columns of one row of the product: its shares in their order, less what the pending downdates take."""
-    panel = cut // (TILE // COLUMNS)
-    column = cut % (TILE // COLUMNS) * COLUMNS + tl.arange(0, COLUMNS)
-    part = tl.arange(0, PART)
-    total = tl.zeros([PART, COLUMNS], tl.float64)
+    """One panel of one row of the product: its shares in their order, less what the pending downdates take."""
+    part, column = tl.arange(0, PART), tl.arange(0, TILE)
+    slot, here = tl.arange(0, SLOTS_UP), panel * TILE + column
+    used = slot < SLOTS
+    # Asked for first and needed last.
+    dot = tl.load(dots + slot * RANK + rank, mask=used, other=0.0)
+    waiting = tl.load(pending + slot[:, None] * width + here[None, :], mask=used[:, None], other=0.0)
+    total = tl.zeros([PART, TILE], tl.float64)
     number = panel * (panel + 1) // 2
-    for start in tl.static_range(0, PANELS_UP, PART):
+    for start in range(0, panel + 1, PART):
         share = along + ((number + start + part) * RANK + rank)[:, None] * TILE + column[None, :]
         total += tl.load(share, mask=(start + part <= panel)[:, None], other=0.0)
     last = tl.load(starts + panel + 1)
     for start in range(tl.load(starts + panel), last, PART):
         share = down + ((start + part) * RANK + rank)[:, None] * TILE + column[None, :]
         total += tl.load(share, mask=(start + part < last)[:, None], other=0.0)
-    slot = tl.arange(0, SLOTS_UP)
-    used = slot < SLOTS
-    here = panel * TILE + column
-    dot = tl.load(dots + slot * RANK + rank, mask=used, other=0.0)
-    waiting = tl.load(pending + slot[:, None] * width + here[None, :], mask=used[:, None], other=0.0)
     found = tl.sum(total, axis=0) - tl.sum(dot[:, None] * waiting, axis=0)
     tl.store(product + rank * width + here, found)
-    out = sums + (cut * RANK + rank) * SUMS
+    out = sums + (panel * RANK + rank) * SUMS
     own = tl.load(rows + rank * width + here)
     x0, x1, x2 = _load_rows(rows, here, width)
     tl.store(out, tl.sum(x0 * found, axis=0))
@@ -206,12 +202,12 @@ def _gather_panel(
 
 
 @triton.jit
-def _conclude(sums, ridge, products, leverage, counters, cuts, CUTS_UP: tl.constexpr):
-    """X K Xᵀ of the sums of all columns, and the leverage of the first row; the slot last filled is left behind."""
+def _conclude(sums, ridge, products, leverage, counters, panels, PANELS_UP: tl.constexpr):
+    """X K Xᵀ of the panels' sums, and the leverage of the first row; the slot last filled is left behind."""
     FOUND: tl.constexpr = RANK * SUMS
-    cut, which = tl.arange(0, CUTS_UP), tl.arange(0, 16)
-    inside = (cut < cuts)[:, None] & (which < FOUND)[None, :]
-    found = tl.load(sums + cut[:, None] * FOUND + which[None, :], mask=inside, other=0.0, cache_modifier=".cg")
+    panel, which = tl.arange(0, PANELS_UP), tl.arange(0, 16)
+    inside = (panel < panels)[:, None] & (which < FOUND)[None, :]
+    found = tl.load(sums + panel[:, None] * FOUND + which[None, :], mask=inside, other=0.0, cache_modifier=".cg")
     total = tl.sum(found, axis=0)
     tl.store(products + which, total, mask=which < FOUND)
     share = tl.sum(tl.where(which == 0, total, 0.0), axis=0)
@@ -245,19 +241,18 @@ def gather_product(
     BLOCK: tl.constexpr,
     PANELS_UP: tl.constexpr,
     TILE: tl.constexpr,
-    COLUMNS: tl.constexpr,
     PART: tl.constexpr,
 ):
-    """The product, some columns at a time, then what follows from it; the last programs add up X W.
+    """The product, panel by panel, then what follows from it; the last programs add up X W.
 
     Without classes there is the product alone.
     """
     program, panels = tl.program_id(0), width // TILE
-    cuts = panels * (TILE // COLUMNS)
-    if program < cuts * RANK:
-        cut, rank = program // RANK, program % RANK
+    if program < panels * RANK:
+        # The last panels have the most shares.
+        panel, rank = panels - 1 - program // RANK, program % RANK
         _gather_panel(
-            cut,
+            panel,
             rank,
             along,
             down,
@@ -270,20 +265,18 @@ def gather_product(
             width,
             SLOTS,
             SLOTS_UP,
-            PANELS_UP,
             TILE,
-            COLUMNS,
             PART,
         )
         if CLASSES > 0:
             # All of this program's sums are there before it is counted; who is counted last finds those of all.
             tl.debug_barrier()
-            if tl.atomic_add(tally, 1, sem="acq_rel") == cuts * RANK - 1:
-                _conclude(sums, ridge, products, leverage, counters, cuts, PANELS_UP * (TILE // COLUMNS))
+            if tl.atomic_add(tally, 1, sem="acq_rel") == panels * RANK - 1:
+                _conclude(sums, ridge, products, leverage, counters, panels, PANELS_UP)
                 tl.store(tally, 0)
     else:
         part = tl.arange(0, PART)
-        column = (program - cuts * RANK) * BLOCK + tl.arange(0, BLOCK)
+        column = (program - panels * RANK) * BLOCK + tl.arange(0, BLOCK)
         answer = tl.zeros([PART, BLOCK], tl.float64)
         for start in range(0, panels, PART):
             at = shares + (start + part)[:, None] * (RANK * CLASSES) + column[None, :]

@@ -22,8 +22,6 @@ from tmapr.places.triangle import RANK, TILE, to_dense
 _LEARN, _UNLEARN = 1.0, -1.0
 _FIRST_CAPACITY = 64
 _WIDEST_BLOCK = 128
-_LINES = 16
-"""Of W, that a program of `absorb` changes; as many programs as there are places for are then at work."""
 _SLOT, _WAITING, _REFUSED = range(3)
 _IDENTITY = torch.eye(RANK, dtype=torch.float64)
 
@@ -254,14 +252,15 @@ class DeviceRidge:
         from tmapr.device import updates
 
         width, capacity, block = self._triangle.width, self.capacity, min(self.capacity, _WIDEST_BLOCK)
-        updates.absorb[(width // _LINES, capacity // block)](
+        updates.absorb[(width // TILE, capacity // block)](
             *(self._gain, self._products, self._scores, targets, weights, terms),
             *(self._W, self._pending, self._signs, self._counters, width),
             PLACES=UPDATES,
             CLASSES=capacity,
             BLOCK=block,
-            LINES=_LINES,
+            LINES=TILE,
             PLACE=not targets.is_floating_point(),
+            num_warps=8,
         )
 
     def _absorb_plainly(self, targets: Tensor, weights: Float[Tensor, "3"], terms: Float[Tensor, "2"]) -> None:
