@@ -9,7 +9,7 @@ first cell. What was noted is taken back where it is read, and the next frame be
 import triton
 import triton.language as tl
 
-from tmapr.device.off_map_kernels import PLACES, note_step, receive, send_back
+from tmapr.device.off_map_kernels import note_frame, note_step, receive, send_back
 from tmapr.device.route_sums import (
     FAR_VIEW,
     LINES,
@@ -35,10 +35,12 @@ def note_moves(ground, work, state, frame, sizes):
     program, moving = tl.program_id(0), 4 * tl.cdiv(sizes.count, FEW)
     if program < moving:
         _note(ground, work, state, frame, sizes, program)
-    elif program < moving + tl.cdiv(sizes.places, PLACES):
-        send_back(ground, work, state, frame, sizes, program - moving)
-    else:
+    elif program == moving:
         note_step(ground, work, state, frame, sizes)
+    elif program == moving + 1:
+        note_frame(work, frame, sizes)
+    else:
+        send_back(ground, work, state, frame, sizes, program - moving - 2)
 
 
 @triton.jit
@@ -46,22 +48,22 @@ def _note(ground, work, state, frame, sizes, program):
     """What of one kind, driving or standing, is at some references: see `motion._lay_stretches` and `_deal_out`."""
     count, part, block = sizes.count, program % 4, program // 4
     kind, stood = part % 2, part >= 2
-    step = compare_views(ground, work, state, frame, sizes)
-    begun, change, seconds, metres = step
-    moves = begun & (change >= 1.0) & (begins_anew(ground, change, seconds, metres) == 0)
     speed, row = tl.arange(0, LINES)[:, None], block * FEW + tl.arange(0, FEW)[None, :]
     plane = kind * SPEEDS + speed
     mass = tl.load(work.mixed + plane * count + row, mask=(speed < SPEEDS) & (row < count), other=0.0)
     lost = tl.zeros([FEW], tl.float64)
-    if moves & (tl.max(tl.max(mass, axis=1), axis=0) > 0.0):
-        lengths = tl.load(ground.references.log_lengths + row, mask=row < count, other=0.0)
-        fits = weigh_ways(ground, speed, lengths, change, seconds, metres)
-        halt = tl.where(metres == metres, 0.0, tl.where(change >= FAR_VIEW, 0.25, 1.0).to(tl.float64) * _HALTED)
-        halt = tl.where(kind == 0, halt, _STUCK + tl.zeros_like(halt))
-        mass *= tl.where(stood, halt, tl.where(kind == 0, fits, 1.0) * (1.0 - halt))
-        stretch = _lay_stretches(ground, sizes, speed, row, step, stood)
-        lost += tl.sum(mass * stretch[5], axis=0)
-        _note_ends(ground, work, sizes, plane, row, mass, stretch)
+    if tl.max(tl.max(mass, axis=1), axis=0) > 0.0:
+        step = compare_views(ground, work, state, frame, sizes)
+        begun, change, seconds, metres = step
+        if begun & (change >= 1.0) & (begins_anew(ground, change, seconds, metres) == 0):
+            lengths = tl.load(ground.references.log_lengths + row, mask=row < count, other=0.0)
+            fits = weigh_ways(ground, speed, lengths, change, seconds, metres)
+            halt = tl.where(metres == metres, 0.0, tl.where(change >= FAR_VIEW, 0.25, 1.0).to(tl.float64) * _HALTED)
+            halt = tl.where(kind == 0, halt, _STUCK + tl.zeros_like(halt))
+            mass *= tl.where(stood, halt, tl.where(kind == 0, fits, 1.0) * (1.0 - halt))
+            stretch = _lay_stretches(ground, sizes, speed, row, step, stood)
+            lost += tl.sum(mass * stretch[5], axis=0)
+            _note_ends(ground, work, sizes, plane, row, mass, stretch)
     to = block * FEW + tl.arange(0, FEW)
     tl.store(work.lost + part * count + to, lost, mask=to < count)
 
@@ -199,9 +201,9 @@ def _deal_out(ground, work, sizes, kind, block):
 @triton.jit
 def _add_chunks(work, plane, inside, block, blocks):
     """What lies over the first cell of a block, in each plane."""
-    over = tl.zeros([LINES, FEW], tl.int64)
-    for start in range(0, block, FEW):
-        before = start + tl.arange(0, FEW)
+    over = tl.zeros([LINES, ROWS], tl.int64)
+    for start in range(0, block, ROWS):
+        before = start + tl.arange(0, ROWS)
         at = work.chunks + plane[:, None] * blocks + before[None, :]
         over += tl.load(at, mask=inside[:, None] & (before < block)[None, :], other=0)
     return tl.sum(over, axis=1)

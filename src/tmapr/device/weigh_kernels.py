@@ -10,7 +10,7 @@ import triton.language as tl
 
 from tmapr.device.off_map_kernels import ANEW, MOVED, STAYED, leave
 from tmapr.device.peak_kernels import TOPS, rank_block
-from tmapr.device.route_sums import ROWS, add_up
+from tmapr.device.route_sums import ROWS, add_four, add_up
 from tmapr.tracking import evidence, head, speeds
 
 CARRIED = tl.constexpr(speeds.CARRIED)
@@ -40,13 +40,12 @@ def _sum_moved(ground, work, sizes):
     """How much of a usual view's evidence is new; and what was carried elsewhere, for a share of the way."""
     step, blocks = work.step, sizes.blocks
     source, hopping, usual = tl.load(step.source), tl.load(step.hopping), tl.load(ground.fixed.usual)
-    longer = (1.0 - hopping) * add_up(work.parts.moved_longer, blocks)
-    longer += hopping * add_up(work.parts.moved_hopped, blocks)
-    moved = tl.load(step.staying) * longer + usual
+    on, longer, hopped, _ = add_four(work.parts.moved_on, blocks)
+    moved = tl.load(step.staying) * ((1.0 - hopping) * longer + hopping * hopped) + usual
     anew = tl.load(ground.fixed.view_anywhere)
     view = tl.where(source == MOVED, moved, tl.where(source == STAYED, tl.load(step.view), anew))
-    moved, stayed = add_up(work.parts.moved_on, blocks) * tl.load(step.staying), add_up(work.parts.on, blocks)
-    on = tl.where(source == MOVED, moved, tl.where(source == STAYED, stayed, tl.load(ground.fixed.on_anywhere)))
+    moved, stayed, anew = on * tl.load(step.staying), add_up(work.parts.on, blocks), tl.load(ground.fixed.on_anywhere)
+    on = tl.where(source == MOVED, moved, tl.where(source == STAYED, stayed, anew))
     return tl.minimum(view / usual, 1.0), CARRIED * on
 
 

@@ -16,26 +16,29 @@ _KINDS = 2
 
 
 class Parts(NamedTuple):
-    """Sums of each block of references, or the largest there; `alike` is of pieces of the descriptor."""
+    """Sums of each block of references, or the largest there; `alike` is of pieces of the descriptor.
+
+    Kernels read what lies one after the other by fours: before the motion, after it, and after the update.
+    """
 
     alike: Float[Tensor, " pieces"]
     on: Blocks
     longer: Blocks
     driven: Blocks
     mimics: Blocks
-    best: Blocks
-    likely: Blocks
-    closest: Blocks
-    around: Blocks
     moved_on: Blocks
     moved_longer: Blocks
     moved_hopped: Blocks
     moved_mimics: Blocks
-    strayed: Blocks
-    chance: Blocks
     kept_on: Blocks
     kept_longer: Blocks
     kept_mimics: Blocks
+    chance: Blocks
+    strayed: Blocks
+    best: Blocks
+    likely: Blocks
+    closest: Blocks
+    around: Blocks
 
 
 class StepNumbers(NamedTuple):
@@ -103,8 +106,10 @@ class Workspace(NamedTuple):
     heights: Float[Tensor, " peaks"]
     peaks: Int[Tensor, " peaks"]
     around: Float[Tensor, "blocks peaks"]
-    here: Float[Tensor, "2 blocks peaks"]
-    wrong: Float[Tensor, "2 blocks peaks"]
+    peak: Int[Tensor, ""]
+    p_place: Scalar
+    here: Float[Tensor, "2 blocks"]
+    wrong: Float[Tensor, "2 blocks"]
 
 
 def make_workspace(sizes: Sizes, device: torch.device) -> Workspace:
@@ -143,6 +148,8 @@ def make_workspace(sizes: Sizes, device: torch.device) -> Workspace:
         heights=numbers(PEAKS),
         peaks=whole(PEAKS),
         around=numbers(sizes.blocks, PEAKS),
-        here=numbers(2, sizes.blocks, PEAKS),
-        wrong=numbers(2, sizes.blocks, PEAKS),
+        peak=whole(),
+        p_place=numbers(),
+        here=numbers(2, sizes.blocks),
+        wrong=numbers(2, sizes.blocks),
     )
