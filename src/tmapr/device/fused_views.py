@@ -45,7 +45,7 @@ class FusedViewFilter:
         self._plain = ViewFilter(filter_, radius)
         self._ground, count = lay_ground(filter_, radius), len(filter_.share)
         self._sizes = Sizes(
-            count=count,
+            references=count,
             places=len(filter_.place_share),
             dimension=dimension,
             blocks=-(-count // BLOCK),
@@ -63,7 +63,7 @@ class FusedViewFilter:
     def look(self, state: ViewState, frame: Glimpse) -> tuple[ViewState, Told]:
         """What is believed after a frame."""
         into = lay_room(state).state
-        count, places = self._sizes.count, self._sizes.places
+        count, places = self._sizes.references, self._sizes.places
         told = self.filter.share.new_empty(NUMBERS + 3 * count + 2 * places)
         self.look_into(state, frame, into, told)
         return into, split(told, count, places)
@@ -88,7 +88,7 @@ class FusedViewFilter:
 
         ground, work, sizes = self._ground, self._work, self._sizes
         blocks, few = sizes.blocks, int(motion_kernels.FEW)
-        moving, some_places = 4 * -(-sizes.count // few), -(-sizes.places // int(off_map_kernels.PLACES))
+        moving, some_places = 4 * -(-sizes.references // few), -(-sizes.places // int(off_map_kernels.PLACES))
         before, after = (ground, work, state, frame), (into, told, sizes)
         return [
             Launch(survey_kernels.survey, 3 * blocks + sizes.pieces, 4, (*before, told, sizes)),

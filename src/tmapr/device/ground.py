@@ -118,7 +118,7 @@ class Ground(NamedTuple):
 class Sizes(NamedTuple):
     """How much of everything there is."""
 
-    count: int
+    references: int
     places: int
     dimension: int
     blocks: int
@@ -137,7 +137,7 @@ def lay_ground(filter_: DeviceRouteFilter, radius: float) -> Ground:
         ),
         speeds=Speeds(
             filter_.turns, filter_.prior, filter_.paces, filter_.backwards.double(),
-            *(each.contiguous() for each in filter_.units), filter_.rates,
+            filter_.units[0].contiguous(), filter_.units[1].contiguous(), filter_.rates,
         ),
         references=_lay_references(filter_),
         places=_lay_places(filter_),

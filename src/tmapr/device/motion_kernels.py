@@ -32,7 +32,7 @@ _SLACK = tl.constexpr(speeds.ODOMETRY_ERROR)
 @triton.jit
 def note_moves(ground, work, state, frame, sizes):
     """Note where the ends of what moves come to lie, and what returns to the map; and the numbers of the step."""
-    program, moving = tl.program_id(0), 4 * tl.cdiv(sizes.count, FEW)
+    program, moving = tl.program_id(0), 4 * tl.cdiv(sizes.references, FEW)
     if program < moving:
         _note(ground, work, state, frame, sizes, program)
     elif program == moving:
@@ -46,7 +46,7 @@ def note_moves(ground, work, state, frame, sizes):
 @triton.jit
 def _note(ground, work, state, frame, sizes, program):
     """What of one kind, driving or standing, is at some references: see `motion._lay_stretches` and `_deal_out`."""
-    count, part, block = sizes.count, program % 4, program // 4
+    count, part, block = sizes.references, program % 4, program // 4
     kind, stood = part % 2, part >= 2
     speed, row = tl.arange(0, LINES)[:, None], block * FEW + tl.arange(0, FEW)[None, :]
     plane = kind * SPEEDS + speed
@@ -71,7 +71,7 @@ def _note(ground, work, state, frame, sizes, program):
 @triton.jit
 def _lay_stretches(ground, sizes, speed, row, step, stood):
     """Where everything moves to: at its speed, or up to a view's length back or ahead of where it stood."""
-    inside, cells, driven = row < sizes.count, ground.cells, speed < SPEEDS
+    inside, cells, driven = row < sizes.references, ground.cells, speed < SPEEDS
     begin = tl.load(cells.here + row, mask=inside, other=0.0)
     end = tl.load(cells.there + row, mask=inside, other=1.0)
     low = tl.load(cells.start + row, mask=inside, other=0.0)
@@ -111,7 +111,7 @@ def _lay_stretches(ground, sizes, speed, row, step, stood):
 @triton.jit
 def _find_cell(ground, sizes, at, row):
     """The reference on the same traverse whose cell a point lies in."""
-    inside, cells = row < sizes.count, ground.cells
+    inside, cells = row < sizes.references, ground.cells
     at += tl.load(cells.shift + row, mask=inside, other=0.0)
     low = tl.load(cells.first + row, mask=inside, other=0).to(tl.int32) + tl.zeros(at.shape, tl.int32)
     high = tl.load(cells.last + row, mask=inside, other=0).to(tl.int32) + 1 + tl.zeros(at.shape, tl.int32)
@@ -134,7 +134,7 @@ def _count(mass):
 def _note_ends(ground, work, sizes, plane, row, mass, stretch):
     """The parts of cells that ends lie in, and what is opened after the first and closed at the last."""
     into, until, head, tail, dense, _, apart, around = stretch
-    count = sizes.count
+    count = sizes.references
     some = mass > 0.0
     far_apart, around = some & apart, some & around
     tl.atomic_add(work.ends + plane * count + into, _count(mass * head), mask=some, sem="relaxed")
@@ -149,9 +149,9 @@ def _note_ends(ground, work, sizes, plane, row, mass, stretch):
 
 @triton.jit
 def _note_between(work, sizes, plane, opened, closed, parts, where):
-    line = work.opened + plane * sizes.count
-    tl.atomic_add(line + opened, parts, mask=where & (opened < sizes.count), sem="relaxed")
-    tl.atomic_add(line + closed, -parts, mask=where & (closed < sizes.count), sem="relaxed")
+    line = work.opened + plane * sizes.references
+    tl.atomic_add(line + opened, parts, mask=where & (opened < sizes.references), sem="relaxed")
+    tl.atomic_add(line + closed, -parts, mask=where & (closed < sizes.references), sem="relaxed")
     one, other = opened // ROWS, closed // ROWS
     beyond, line = where & (one != other), work.chunks + plane * sizes.blocks
     tl.atomic_add(line + one, parts, mask=beyond & (one < sizes.blocks), sem="relaxed")
@@ -170,7 +170,7 @@ def deal_out(ground, work, sizes):
 
 @triton.jit
 def _deal_out(ground, work, sizes, kind, block):
-    count, blocks = sizes.count, sizes.blocks
+    count, blocks = sizes.references, sizes.blocks
     speed, row = tl.arange(0, LINES), block * ROWS + tl.arange(0, ROWS)
     plane, inside = kind * SPEEDS + speed, row < count
     both = (speed < SPEEDS)[:, None] & inside[None, :]

@@ -188,7 +188,7 @@ def leave(ground, work, state, sizes, place):
         row = tl.load(ground.places.members + at, mask=at < after, other=0)
         there += tl.load(work.columns + row, mask=at < after, other=0.0)
         over += tl.load(work.lost + row, mask=at < after, other=0.0)
-        over += tl.load(work.lost + 2 * sizes.count + row, mask=at < after, other=0.0)
+        over += tl.load(work.lost + 2 * sizes.references + row, mask=at < after, other=0.0)
     first, after = tl.load(ground.places.hops_begin + place), tl.load(ground.places.hops_begin + place + 1)
     hopped = tl.zeros([WIDTH], tl.float64)
     for start in range(first, after, WIDTH):

@@ -48,7 +48,7 @@ def rank_all(ground, work, sizes):
             at = start + tl.arange(0, WIDTH)
             inside = at < sizes.blocks * TOPS
             other = tl.load(work.tops + at, mask=inside, other=-1.0)[None, :]
-            number = tl.load(work.top_rows + at, mask=inside, other=sizes.count)[None, :]
+            number = tl.load(work.top_rows + at, mask=inside, other=sizes.references)[None, :]
             ahead += ((other > top[:, None]) | ((other == top[:, None]) & (number < row[:, None]))).to(tl.int32)
         rank = tl.sum(ahead, axis=1)
         found = (rank < TOPS) & (top / total > tl.load(ground.fixed.pruned))
@@ -59,7 +59,7 @@ def rank_all(ground, work, sizes):
 @triton.jit
 def look_around(ground, work, sizes):
     """The probability near each peak, in a block; and what the block holds."""
-    block, count, references = tl.program_id(0), sizes.count, ground.references
+    block, count, references = tl.program_id(0), sizes.references, ground.references
     row = block * ROWS + tl.arange(0, ROWS)
     inside = row < count
     total, pruned = tl.load(work.step.total), tl.load(ground.fixed.pruned)
@@ -90,7 +90,7 @@ def _measure_squares(references, peak, row, inside):
 @triton.jit
 def match(ground, work, sizes):
     """The best matches in a block: around the peak, which every program finds for itself, and elsewhere."""
-    block, count, blocks = tl.program_id(0), sizes.count, sizes.blocks
+    block, count, blocks = tl.program_id(0), sizes.references, sizes.blocks
     peak, around = _find_peak(work, sizes)
     if block == 0:
         tl.store(work.peak, peak)

@@ -91,7 +91,7 @@ def _weigh_map(work, sizes, levels, here, wrong):
 @triton.jit
 def _settle_mass(ground, work, state, into, told, sizes, kind, block, new, scale):
     """Of one kind at some references, at every speed; and the probability of each reference."""
-    count, step = sizes.count, work.step
+    count, step = sizes.references, work.step
     speed, row = tl.arange(0, LINES), block * ROWS + tl.arange(0, ROWS)
     inside = row < count
     both = (speed < SPEEDS)[:, None] & inside[None, :]
@@ -122,7 +122,7 @@ def _settle_mass(ground, work, state, into, told, sizes, kind, block, new, scale
 @triton.jit
 def _read_mass(ground, work, state, sizes, kind, speed, row, both):
     """What is at some references before the update, by speed."""
-    count, step, references = sizes.count, work.step, ground.references
+    count, step, references = sizes.references, work.step, ground.references
     source, inside = tl.load(step.source), row < count
     plane = (kind * SPEEDS + speed)[:, None] * count
     moved = tl.load(work.moved + plane + row[None, :], mask=both & (source == MOVED), other=0.0)
@@ -216,7 +216,7 @@ def _learn_level(state, into, kind: tl.constexpr, seen, means, variances, views,
 @triton.jit
 def _settle_places(work, state, into, told, sizes, new, scale):
     """What is off the map, by the place that it was left from."""
-    there = told + NUMBERS + sizes.count
+    there = told + NUMBERS + sizes.references
     for start in range(0, sizes.places, WIDTH):
         place = start + tl.arange(0, WIDTH)
         inside = place < sizes.places

@@ -52,7 +52,7 @@ def _sum_moved(ground, work, sizes):
 @triton.jit
 def _sum_columns(ground, work, sizes, row, inside):
     """What is at each reference, on the map and mimicking it, before the update."""
-    count, step, references = sizes.count, work.step, ground.references
+    count, step, references = sizes.references, work.step, ground.references
     source = tl.load(step.source)
     moved = tl.load(work.columns + row, mask=inside, other=0.0)
     first = tl.load(references.links_begin + row, mask=inside, other=0)
@@ -84,7 +84,7 @@ def read_arriving(ground, work, row, inside, share):
 
 @triton.jit
 def _weigh(ground, work, state, frame, sizes, block):
-    count = sizes.count
+    count = sizes.references
     row = block * ROWS + tl.arange(0, ROWS)
     inside = row < count
     share = tl.load(ground.references.share + row, mask=inside, other=0.0)

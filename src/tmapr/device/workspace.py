@@ -114,7 +114,7 @@ class Workspace(NamedTuple):
 
 def make_workspace(sizes: Sizes, device: torch.device) -> Workspace:
     """Nothing but zeros."""
-    masses, columns = (_KINDS, len(SPEEDS), sizes.count), (_KINDS, sizes.count)
+    masses, columns = (_KINDS, len(SPEEDS), sizes.references), (_KINDS, sizes.references)
 
     def numbers(*shape: int) -> Tensor:
         return torch.zeros(shape, dtype=torch.float64, device=device)
@@ -134,7 +134,7 @@ def make_workspace(sizes: Sizes, device: torch.device) -> Workspace:
         columns=numbers(*columns),
         lost=numbers(2, *columns),
         measures=numbers(*columns),
-        likely=numbers(sizes.count),
+        likely=numbers(sizes.references),
         chances=numbers(*columns),
         pace=numbers(len(SPEEDS)),
         dealt=numbers(sizes.places),
