@@ -50,7 +50,8 @@ class FusedViewFilter:
             dimension=dimension,
             blocks=-(-count // BLOCK),
             pieces=-(-dimension // PIECE),
-            steps=count.bit_length(),
+            stretches=len(self._ground.cells.lowest),
+            steps=int((self._ground.cells.highest - self._ground.cells.lowest).max()).bit_length(),
         )
         self._work = make_workspace(self._sizes, filter_.device)
 

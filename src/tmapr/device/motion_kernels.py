@@ -110,11 +110,15 @@ def _lay_stretches(ground, sizes, speed, row, step, stood):
 
 @triton.jit
 def _find_cell(ground, sizes, at, row):
-    """The reference on the same traverse whose cell a point lies in."""
+    """The reference on the same traverse whose cell a point lies in: one of few in its stretch of the way."""
     inside, cells = row < sizes.references, ground.cells
     at += tl.load(cells.shift + row, mask=inside, other=0.0)
-    low = tl.load(cells.first + row, mask=inside, other=0).to(tl.int32) + tl.zeros(at.shape, tl.int32)
-    high = tl.load(cells.last + row, mask=inside, other=0).to(tl.int32) + 1 + tl.zeros(at.shape, tl.int32)
+    stretch = ((at - tl.load(ground.fixed.begin)) * tl.load(ground.fixed.stretches)).to(tl.int32)
+    stretch = tl.minimum(tl.maximum(stretch, 0), sizes.stretches - 1)
+    first = tl.load(cells.first + row, mask=inside, other=0)
+    last = tl.load(cells.last + row, mask=inside, other=0)
+    low = tl.minimum(tl.maximum(tl.load(cells.lowest + stretch), first), last).to(tl.int32)
+    high = tl.minimum(tl.load(cells.highest + stretch), last + 1).to(tl.int32)
     for _ in range(sizes.steps):
         middle = (low + high) // 2
         wide = high - low > 1
