@@ -19,7 +19,7 @@ from tmapr.device.views import NUMBERS, Glimpse, ViewFilter, keep, lay_room, spl
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 CPU, RADIUS, DIMENSION = torch.device("cpu"), 10.0, 48
 TYPES = {torch.float64: "*fp64", torch.int64: "*i64", torch.bool: "*i1"}
-KERNELS = ("survey", "note_moves", "deal_out", "weigh", "rank_all", "look_around", "settle")
+KERNELS = ("survey", "note_moves", "deal_out", "weigh", "rank_all", "look_around", "match", "settle")
 
 
 def make_frame(count, rng):

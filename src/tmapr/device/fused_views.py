@@ -1,4 +1,4 @@
-"""`ViewFilter` in seven Triton kernels: a frame's numbers cross to the host as they are written, in one piece.
+"""`ViewFilter` in eight Triton kernels: a frame's numbers cross to the host as they are written, in one piece.
 
 A kernel ends where all of its programs' sums are needed at once:
 
@@ -8,7 +8,8 @@ A kernel ends where all of its programs' sums are needed at once:
     weigh        evidence and the chances that it leaves, with the best of each block; what is off the map
     rank_all     the best of all
     look_around  what lies around each of them
-    settle       the peak, levels, the state after the frame, and what is told
+    match        the peak, and the best matches there and elsewhere
+    settle       levels, the state after the frame, and what is told
 
 The state before a frame stays as it was. Equal frames give equal bits: floats are summed up in a fixed order, and what
 is added in any order are whole numbers.
@@ -44,12 +45,13 @@ class FusedViewFilter:
         self._plain = ViewFilter(filter_, radius)
         self._ground, count = lay_ground(filter_, radius), len(filter_.share)
         self._sizes = Sizes(
-            count=count,
+            references=count,
             places=len(filter_.place_share),
             dimension=dimension,
             blocks=-(-count // BLOCK),
             pieces=-(-dimension // PIECE),
-            steps=count.bit_length(),
+            stretches=len(self._ground.cells.lowest),
+            steps=int((self._ground.cells.highest - self._ground.cells.lowest).max()).bit_length(),
         )
         self._work = make_workspace(self._sizes, filter_.device)
 
@@ -62,7 +64,7 @@ class FusedViewFilter:
     def look(self, state: ViewState, frame: Glimpse) -> tuple[ViewState, Told]:
         """What is believed after a frame."""
         into = lay_room(state).state
-        count, places = self._sizes.count, self._sizes.places
+        count, places = self._sizes.references, self._sizes.places
         told = self.filter.share.new_empty(NUMBERS + 3 * count + 2 * places)
         self.look_into(state, frame, into, told)
         return into, split(told, count, places)
@@ -76,20 +78,28 @@ class FusedViewFilter:
         self, state: ViewState, frame: Glimpse, into: ViewState, told: Float[Tensor, " numbers"]
     ) -> list[Launch]:
         """The kernels of a frame, in their order."""
-        from tmapr.device import motion_kernels, peak_kernels, settle_kernels, survey_kernels, weigh_kernels
+        from tmapr.device import (
+            motion_kernels,
+            off_map_kernels,
+            peak_kernels,
+            settle_kernels,
+            survey_kernels,
+            weigh_kernels,
+        )
 
         ground, work, sizes = self._ground, self._work, self._sizes
         blocks, few = sizes.blocks, int(motion_kernels.FEW)
-        moving, some_places = 4 * -(-sizes.count // few), -(-sizes.places // int(motion_kernels.PLACES))
+        moving, some_places = 4 * -(-sizes.references // few), -(-sizes.places // int(off_map_kernels.PLACES))
         before, after = (ground, work, state, frame), (into, told, sizes)
         return [
             Launch(survey_kernels.survey, 3 * blocks + sizes.pieces, 4, (*before, told, sizes)),
-            Launch(motion_kernels.note_moves, moving + some_places + 1, 8, (*before, sizes)),
+            Launch(motion_kernels.note_moves, moving + some_places + 2, 8, (*before, sizes)),
             Launch(motion_kernels.deal_out, 2 * blocks + some_places, 8, (ground, work, sizes)),
             Launch(weigh_kernels.weigh, blocks + sizes.places + 1, 8, (*before, sizes)),
             Launch(peak_kernels.rank_all, blocks, 8, (ground, work, sizes)),
-            Launch(peak_kernels.look_around, blocks, 8, (ground, work, sizes)),
-            Launch(settle_kernels.settle, 2 * blocks + sizes.pieces + 1, 4, (*before, *after)),
+            Launch(peak_kernels.look_around, blocks, 4, (ground, work, sizes)),
+            Launch(peak_kernels.match, blocks, 4, (ground, work, sizes)),
+            Launch(settle_kernels.settle, 2 * blocks + sizes.pieces + 1, 8, (*before, *after)),
         ]
 
 

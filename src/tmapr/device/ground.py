@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.device.filter import Columns, DeviceRouteFilter, Scalar
-from tmapr.device.motion import Masses
+from tmapr.device.motion import Lane, Masses
 from tmapr.tracking.place import ELSEWHERE
 
 BLOCK, PIECE = 128, 1024
@@ -31,6 +31,9 @@ class Cells(NamedTuple):
     shift: Columns
     bounds: Columns
     widths: Columns
+    lowest: Int[Tensor, " stretches"]
+    highest: Int[Tensor, " stretches"]
+    """Of equal stretches of the whole way: between which cells those that it touches lie, at either end one more."""
 
 
 class Speeds(NamedTuple):
@@ -96,6 +99,9 @@ class Fixed(NamedTuple):
     extent: Scalar
     pruned: Scalar
     least: Scalar
+    begin: Scalar
+    stretches: Scalar
+    """Where the way begins, and how many equal stretches it has a metre."""
     near: Scalar
     elsewhere: Scalar
     """Square metres."""
@@ -118,13 +124,14 @@ class Ground(NamedTuple):
 class Sizes(NamedTuple):
     """How much of everything there is."""
 
-    count: int
+    references: int
     places: int
     dimension: int
     blocks: int
     pieces: int
+    stretches: int
     steps: int
-    """Halvings that find a cell in its traverse."""
+    """Halvings that find a cell in its stretch."""
 
 
 def lay_ground(filter_: DeviceRouteFilter, radius: float) -> Ground:
@@ -133,21 +140,37 @@ def lay_ground(filter_: DeviceRouteFilter, radius: float) -> Ground:
     return Ground(
         cells=Cells(
             lane.here, lane.there, lane.start, lane.stop, lane.closed, lane.lengths, lane.first, lane.last, lane.shift,
-            lane.bounds, lane.widths,
+            lane.bounds, lane.widths, *(filter_.put(each) for each in find_between(lane)),
         ),
         speeds=Speeds(
             filter_.turns, filter_.prior, filter_.paces, filter_.backwards.double(),
-            *(each.contiguous() for each in filter_.units), filter_.rates,
+            filter_.units[0].contiguous(), filter_.units[1].contiguous(), filter_.rates,
         ),
         references=_lay_references(filter_),
         places=_lay_places(filter_),
         fixed=Fixed(*filter_.share.new_tensor([
             route.view, filter_.usual, np.log(filter_.usual), route.speed, filter_.length, 3.0 * route.spacing,
-            filter_.extent, filter_.pruned, lane.least, radius**2, (ELSEWHERE * radius) ** 2,
+            filter_.extent, filter_.pruned, lane.least, *measure_stretches(lane), radius**2, (ELSEWHERE * radius) ** 2,
             float(filter_.measure_view(begun.where)), float(begun.mass[0].sum()),
         ]).unbind()),
         mass=begun.mass,
     )  # fmt: skip
+
+
+def measure_stretches(lane: Lane) -> tuple[float, float]:
+    """Where the way begins, and how many equal stretches it has a metre: two for each cell."""
+    begin = float(lane.bounds[0])
+    length = float(lane.bounds[-1] + lane.there[-1] - lane.here[-1]) - begin
+    return begin, 2 * len(lane.bounds) / length
+
+
+def find_between(lane: Lane) -> tuple[Int[np.ndarray, " stretches"], Int[np.ndarray, " stretches"]]:
+    """The cell that each stretch begins in, and the one after its last; with a stretch more at each end, to be sure."""
+    bounds, (begin, stretches) = lane.bounds.cpu().numpy(), measure_stretches(lane)
+    at = np.arange(2 * len(bounds))
+    lowest = np.searchsorted(bounds, begin + (at - 1) / stretches, side="right") - 1
+    highest = np.searchsorted(bounds, begin + (at + 2) / stretches, side="right")
+    return np.maximum(lowest, 0), highest
 
 
 def _lay_references(filter_: DeviceRouteFilter) -> References:

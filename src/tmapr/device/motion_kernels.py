@@ -9,7 +9,7 @@ first cell. What was noted is taken back where it is read, and the next frame be
 import triton
 import triton.language as tl
 
-from tmapr.device.off_map_kernels import PLACES, note_step, receive, send_back
+from tmapr.device.off_map_kernels import note_frame, note_step, receive, send_back
 from tmapr.device.route_sums import (
     FAR_VIEW,
     LINES,
@@ -32,36 +32,38 @@ _SLACK = tl.constexpr(speeds.ODOMETRY_ERROR)
 @triton.jit
 def note_moves(ground, work, state, frame, sizes):
     """Note where the ends of what moves come to lie, and what returns to the map; and the numbers of the step."""
-    program, moving = tl.program_id(0), 4 * tl.cdiv(sizes.count, FEW)
+    program, moving = tl.program_id(0), 4 * tl.cdiv(sizes.references, FEW)
     if program < moving:
         _note(ground, work, state, frame, sizes, program)
-    elif program < moving + tl.cdiv(sizes.places, PLACES):
-        send_back(ground, work, state, frame, sizes, program - moving)
-    else:
+    elif program == moving:
         note_step(ground, work, state, frame, sizes)
+    elif program == moving + 1:
+        note_frame(work, frame, sizes)
+    else:
+        send_back(ground, work, state, frame, sizes, program - moving - 2)
 
 
 @triton.jit
 def _note(ground, work, state, frame, sizes, program):
     """What of one kind, driving or standing, is at some references: see `motion._lay_stretches` and `_deal_out`."""
-    count, part, block = sizes.count, program % 4, program // 4
+    count, part, block = sizes.references, program % 4, program // 4
     kind, stood = part % 2, part >= 2
-    step = compare_views(ground, work, state, frame, sizes)
-    begun, change, seconds, metres = step
-    moves = begun & (change >= 1.0) & (begins_anew(ground, change, seconds, metres) == 0)
     speed, row = tl.arange(0, LINES)[:, None], block * FEW + tl.arange(0, FEW)[None, :]
     plane = kind * SPEEDS + speed
     mass = tl.load(work.mixed + plane * count + row, mask=(speed < SPEEDS) & (row < count), other=0.0)
     lost = tl.zeros([FEW], tl.float64)
-    if moves & (tl.max(tl.max(mass, axis=1), axis=0) > 0.0):
-        lengths = tl.load(ground.references.log_lengths + row, mask=row < count, other=0.0)
-        fits = weigh_ways(ground, speed, lengths, change, seconds, metres)
-        halt = tl.where(metres == metres, 0.0, tl.where(change >= FAR_VIEW, 0.25, 1.0).to(tl.float64) * _HALTED)
-        halt = tl.where(kind == 0, halt, _STUCK + tl.zeros_like(halt))
-        mass *= tl.where(stood, halt, tl.where(kind == 0, fits, 1.0) * (1.0 - halt))
-        stretch = _lay_stretches(ground, sizes, speed, row, step, stood)
-        lost += tl.sum(mass * stretch[5], axis=0)
-        _note_ends(ground, work, sizes, plane, row, mass, stretch)
+    if tl.max(tl.max(mass, axis=1), axis=0) > 0.0:
+        step = compare_views(ground, work, state, frame, sizes)
+        begun, change, seconds, metres = step
+        if begun & (change >= 1.0) & (begins_anew(ground, change, seconds, metres) == 0):
+            lengths = tl.load(ground.references.log_lengths + row, mask=row < count, other=0.0)
+            fits = weigh_ways(ground, speed, lengths, change, seconds, metres)
+            halt = tl.where(metres == metres, 0.0, tl.where(change >= FAR_VIEW, 0.25, 1.0).to(tl.float64) * _HALTED)
+            halt = tl.where(kind == 0, halt, _STUCK + tl.zeros_like(halt))
+            mass *= tl.where(stood, halt, tl.where(kind == 0, fits, 1.0) * (1.0 - halt))
+            stretch = _lay_stretches(ground, sizes, speed, row, step, stood)
+            lost += tl.sum(mass * stretch[5], axis=0)
+            _note_ends(ground, work, sizes, plane, row, mass, stretch)
     to = block * FEW + tl.arange(0, FEW)
     tl.store(work.lost + part * count + to, lost, mask=to < count)
 
@@ -69,7 +71,7 @@ def _note(ground, work, state, frame, sizes, program):
 @triton.jit
 def _lay_stretches(ground, sizes, speed, row, step, stood):
     """Where everything moves to: at its speed, or up to a view's length back or ahead of where it stood."""
-    inside, cells, driven = row < sizes.count, ground.cells, speed < SPEEDS
+    inside, cells, driven = row < sizes.references, ground.cells, speed < SPEEDS
     begin = tl.load(cells.here + row, mask=inside, other=0.0)
     end = tl.load(cells.there + row, mask=inside, other=1.0)
     low = tl.load(cells.start + row, mask=inside, other=0.0)
@@ -108,11 +110,15 @@ def _lay_stretches(ground, sizes, speed, row, step, stood):
 
 @triton.jit
 def _find_cell(ground, sizes, at, row):
-    """The reference on the same traverse whose cell a point lies in."""
-    inside, cells = row < sizes.count, ground.cells
+    """The reference on the same traverse whose cell a point lies in: one of few in its stretch of the way."""
+    inside, cells = row < sizes.references, ground.cells
     at += tl.load(cells.shift + row, mask=inside, other=0.0)
-    low = tl.load(cells.first + row, mask=inside, other=0).to(tl.int32) + tl.zeros(at.shape, tl.int32)
-    high = tl.load(cells.last + row, mask=inside, other=0).to(tl.int32) + 1 + tl.zeros(at.shape, tl.int32)
+    stretch = ((at - tl.load(ground.fixed.begin)) * tl.load(ground.fixed.stretches)).to(tl.int32)
+    stretch = tl.minimum(tl.maximum(stretch, 0), sizes.stretches - 1)
+    first = tl.load(cells.first + row, mask=inside, other=0)
+    last = tl.load(cells.last + row, mask=inside, other=0)
+    low = tl.minimum(tl.maximum(tl.load(cells.lowest + stretch), first), last).to(tl.int32)
+    high = tl.minimum(tl.load(cells.highest + stretch), last + 1).to(tl.int32)
     for _ in range(sizes.steps):
         middle = (low + high) // 2
         wide = high - low > 1
@@ -132,7 +138,7 @@ def _count(mass):
 def _note_ends(ground, work, sizes, plane, row, mass, stretch):
     """The parts of cells that ends lie in, and what is opened after the first and closed at the last."""
     into, until, head, tail, dense, _, apart, around = stretch
-    count = sizes.count
+    count = sizes.references
     some = mass > 0.0
     far_apart, around = some & apart, some & around
     tl.atomic_add(work.ends + plane * count + into, _count(mass * head), mask=some, sem="relaxed")
@@ -147,9 +153,9 @@ def _note_ends(ground, work, sizes, plane, row, mass, stretch):
 
 @triton.jit
 def _note_between(work, sizes, plane, opened, closed, parts, where):
-    line = work.opened + plane * sizes.count
-    tl.atomic_add(line + opened, parts, mask=where & (opened < sizes.count), sem="relaxed")
-    tl.atomic_add(line + closed, -parts, mask=where & (closed < sizes.count), sem="relaxed")
+    line = work.opened + plane * sizes.references
+    tl.atomic_add(line + opened, parts, mask=where & (opened < sizes.references), sem="relaxed")
+    tl.atomic_add(line + closed, -parts, mask=where & (closed < sizes.references), sem="relaxed")
     one, other = opened // ROWS, closed // ROWS
     beyond, line = where & (one != other), work.chunks + plane * sizes.blocks
     tl.atomic_add(line + one, parts, mask=beyond & (one < sizes.blocks), sem="relaxed")
@@ -168,7 +174,7 @@ def deal_out(ground, work, sizes):
 
 @triton.jit
 def _deal_out(ground, work, sizes, kind, block):
-    count, blocks = sizes.count, sizes.blocks
+    count, blocks = sizes.references, sizes.blocks
     speed, row = tl.arange(0, LINES), block * ROWS + tl.arange(0, ROWS)
     plane, inside = kind * SPEEDS + speed, row < count
     both = (speed < SPEEDS)[:, None] & inside[None, :]
@@ -199,9 +205,9 @@ def _deal_out(ground, work, sizes, kind, block):
 @triton.jit
 def _add_chunks(work, plane, inside, block, blocks):
     """What lies over the first cell of a block, in each plane."""
-    over = tl.zeros([LINES, FEW], tl.int64)
-    for start in range(0, block, FEW):
-        before = start + tl.arange(0, FEW)
+    over = tl.zeros([LINES, ROWS], tl.int64)
+    for start in range(0, block, ROWS):
+        before = start + tl.arange(0, ROWS)
         at = work.chunks + plane[:, None] * blocks + before[None, :]
         over += tl.load(at, mask=inside[:, None] & (before < block)[None, :], other=0)
     return tl.sum(over, axis=1)

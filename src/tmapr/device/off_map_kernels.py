@@ -12,6 +12,7 @@ from tmapr.device.route_sums import (
     LINES,
     SPEEDS,
     WIDTH,
+    add_four,
     add_scaled,
     add_up,
     begins_anew,
@@ -35,16 +36,18 @@ _SMALLEST = tl.constexpr(1e-300)
 
 @triton.jit
 def _measure_way(ground, work, state, sizes, change, seconds, metres):
-    """How far it is to the new view, in the mean; and metres of a view, before it."""
+    """How far it is to the new view, in the mean; metres of a view, before it; and what is off the map."""
     speed = tl.arange(0, LINES)
-    view = add_up(work.parts.longer, sizes.blocks) + tl.load(ground.fixed.usual)
+    _, longer, driven, mimics = add_four(work.parts.on, sizes.blocks)
+    view = longer + tl.load(ground.fixed.usual)
     seen = view * tl.minimum(change, FAR_VIEW)
-    off = add_up(state.belief.off, sizes.places) + add_up(work.parts.mimics, sizes.blocks) + tl.load(state.belief.begun)
+    outside = add_up(state.belief.off, sizes.places)
+    off = outside + mimics + tl.load(state.belief.begun)
     pace = tl.load(state.belief.pace + speed, mask=speed < SPEEDS, other=0.0)
     paces = tl.load(ground.speeds.paces + speed, mask=speed < SPEEDS, other=0.0)
-    driven = (add_up(work.parts.driven, sizes.blocks) + off * tl.sum(pace * paces, axis=0)) * seconds
+    driven = (driven + off * tl.sum(pace * paces, axis=0)) * seconds
     far = tl.where(change >= FAR_VIEW, tl.maximum(seen, driven), seen)
-    return tl.where(metres == metres, tl.abs(metres), far), view
+    return tl.where(metres == metres, tl.abs(metres), far), view, outside
 
 
 @triton.jit
@@ -60,7 +63,7 @@ def _change_pace(ground, state, change, seconds, metres):
 
 @triton.jit
 def _chance_all(ground, way):
-    """Of leaving the map, hopping, returning, being fooled and being undeceived: at once, or the code is five times it."""
+    """Of leaving the map, hopping, returning, being fooled and undeceived: one by one, the code is five times that."""
     at = tl.arange(0, 8)
     return chance_within(-tl.load(ground.speeds.rates + at, mask=at < _RATES, other=0.0), way)
 
@@ -74,7 +77,7 @@ def _take(chances, which: tl.constexpr):
 def send_back(ground, work, state, frame, sizes, program):
     """What returns from some places, as a share of each that they reach; or of all."""
     _, change, seconds, metres = compare_views(ground, work, state, frame, sizes)
-    way, _ = _measure_way(ground, work, state, sizes, change, seconds, metres)
+    way, _, _ = _measure_way(ground, work, state, sizes, change, seconds, metres)
     _, fit = _change_pace(ground, state, change, seconds, metres)
     place = program * PLACES + tl.arange(0, PLACES)
     inside = place < sizes.places
@@ -125,14 +128,14 @@ def receive(ground, work, sizes, program):
 def note_step(ground, work, state, frame, sizes):
     """Numbers of the step, for all kernels after the one that this program belongs to."""
     begun, change, seconds, metres = compare_views(ground, work, state, frame, sizes)
-    way, view = _measure_way(ground, work, state, sizes, change, seconds, metres)
+    way, view, off = _measure_way(ground, work, state, sizes, change, seconds, metres)
     pace, fit = _change_pace(ground, state, change, seconds, metres)
     anew = begins_anew(ground, change, seconds, metres)
     moved = begun & (anew == 0)
     chances = _chance_all(ground, way)
     leaving, unmasked = _take(chances, _LEAVING), _take(chances, _UNMASKED)
     returning, masking = _take(chances, _RETURNING), _take(chances, _MASKING)
-    off = add_up(state.belief.off, sizes.places) * fit
+    off *= fit
     step = work.step
     tl.store(step.change, change)
     tl.store(step.new, tl.where(change >= 1.0, 1, 0))
@@ -150,6 +153,12 @@ def note_step(ground, work, state, frame, sizes):
     begins = tl.where(moved, off * (1.0 - returning) * masking, tl.where(begun, 0.0, tl.load(state.belief.begun)))
     tl.store(step.begins, begins)
     _note_pace(ground, work, state, begun, moved, pace / fit)
+
+
+@triton.jit
+def note_frame(work, frame, sizes):
+    """What the evidence of a frame is relative to."""
+    step = work.step
     best = take_most(work.parts.best, sizes.blocks)
     tl.store(step.best, best)
     tl.store(step.likely, add_scaled(work.parts.best, work.parts.likely, best, 1.0, sizes.blocks))
@@ -179,7 +188,7 @@ def leave(ground, work, state, sizes, place):
         row = tl.load(ground.places.members + at, mask=at < after, other=0)
         there += tl.load(work.columns + row, mask=at < after, other=0.0)
         over += tl.load(work.lost + row, mask=at < after, other=0.0)
-        over += tl.load(work.lost + 2 * sizes.count + row, mask=at < after, other=0.0)
+        over += tl.load(work.lost + 2 * sizes.references + row, mask=at < after, other=0.0)
     first, after = tl.load(ground.places.hops_begin + place), tl.load(ground.places.hops_begin + place + 1)
     hopped = tl.zeros([WIDTH], tl.float64)
     for start in range(first, after, WIDTH):

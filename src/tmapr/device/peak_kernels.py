@@ -1,18 +1,18 @@
-"""The references with the most probability, and what lies around each, in two kernels: see `find_peak`.
+"""The reference with the most probability around it, in three kernels: see `find_peak`.
 
 Each block ranks its own references: by probability, and where it is the same, by number. The best of each block are
 then ranked among those of all, by counting how many are ahead, so that every program finds the rank of its own without
-the others. Of each peak not only the probability around it is summed up, but the best matches here and elsewhere as
-well, which are asked for of one of them: which one is known only when all sums are.
+the others. While a camera is followed, most blocks hold nothing, and have nothing to look for.
 """
 
 import triton
 import triton.language as tl
 
 from tmapr.device.route_sums import ROWS, WIDTH, add_up
+from tmapr.tracking import filter as host
 from tmapr.tracking import speeds
 
-TOPS = tl.constexpr(speeds.PEAKS)
+TOPS, _ALIKE = tl.constexpr(speeds.PEAKS), tl.constexpr(host.ALIKE)
 
 
 @triton.jit
@@ -42,18 +42,15 @@ def rank_all(ground, work, sizes):
     top, row = tl.load(work.tops + slot), tl.load(work.top_rows + slot)
     if block == 0:
         tl.store(work.step.total, total)
-    # While a camera is followed, few blocks hold anything that is not forgotten.
     if tl.max(top, axis=0) / total > tl.load(ground.fixed.pruned):
-        rank = tl.zeros([TOPS], tl.int32)
+        ahead = tl.zeros([TOPS, WIDTH], tl.int32)
         for start in range(0, sizes.blocks * TOPS, WIDTH):
             at = start + tl.arange(0, WIDTH)
             inside = at < sizes.blocks * TOPS
-            other = tl.load(work.tops + at, mask=inside, other=-1.0)
-            number = tl.load(work.top_rows + at, mask=inside, other=sizes.count)
-            ahead = (other[None, :] > top[:, None]) | (
-                (other[None, :] == top[:, None]) & (number[None, :] < row[:, None])
-            )
-            rank += tl.sum(ahead.to(tl.int32), axis=1)
+            other = tl.load(work.tops + at, mask=inside, other=-1.0)[None, :]
+            number = tl.load(work.top_rows + at, mask=inside, other=sizes.references)[None, :]
+            ahead += ((other > top[:, None]) | ((other == top[:, None]) & (number < row[:, None]))).to(tl.int32)
+        rank = tl.sum(ahead, axis=1)
         found = (rank < TOPS) & (top / total > tl.load(ground.fixed.pruned))
         tl.store(work.heights + rank, top / total, mask=found)
         tl.store(work.peaks + rank, row, mask=found)
@@ -61,9 +58,8 @@ def rank_all(ground, work, sizes):
 
 @triton.jit
 def look_around(ground, work, sizes):
-    """Of each peak, in a block: probability and best matches near it, and the best ones elsewhere."""
-    block, count, blocks = tl.program_id(0), sizes.count, sizes.blocks
-    references = ground.references
+    """The probability near each peak, in a block; and what the block holds."""
+    block, count, references = tl.program_id(0), sizes.references, ground.references
     row = block * ROWS + tl.arange(0, ROWS)
     inside = row < count
     total, pruned = tl.load(work.step.total), tl.load(ground.fixed.pruned)
@@ -71,22 +67,57 @@ def look_around(ground, work, sizes):
     mimics = tl.load(work.chances + count + row, mask=inside, other=0.0) / total
     on, mimics = tl.where(on > pruned, on, 0.0), tl.where(mimics > pruned, mimics, 0.0)
     longer = tl.load(references.longer + row, mask=inside, other=0.0)
-    tl.store(work.parts.kept_on + block, tl.sum(on, axis=0))
+    whole, slot = tl.sum(on, axis=0), tl.arange(0, TOPS)
+    tl.store(work.parts.kept_on + block, whole)
     tl.store(work.parts.kept_longer + block, tl.sum(on * longer, axis=0))
     tl.store(work.parts.kept_mimics + block, tl.sum(mimics, axis=0))
+    around = tl.zeros([TOPS], tl.float64)
+    if whole > 0.0:
+        squared = _measure_squares(references, tl.load(work.peaks + slot)[:, None], row[None, :], inside[None, :])
+        near = inside[None, :] & (squared <= tl.load(ground.fixed.near))
+        around += tl.sum(tl.where(near, on[None, :], 0.0), axis=1)
+    tl.store(work.around + block * TOPS + slot, around)
 
+
+@triton.jit
+def _measure_squares(references, peak, row, inside):
+    """Square metres between references."""
+    east = tl.load(references.east + row, mask=inside, other=0.0) - tl.load(references.east + peak)
+    north = tl.load(references.north + row, mask=inside, other=0.0) - tl.load(references.north + peak)
+    return east * east + north * north
+
+
+@triton.jit
+def match(ground, work, sizes):
+    """The best matches in a block: around the peak, which every program finds for itself, and elsewhere."""
+    block, count, blocks = tl.program_id(0), sizes.references, sizes.blocks
+    peak, around = _find_peak(work, sizes)
+    if block == 0:
+        tl.store(work.peak, peak)
+        tl.store(work.p_place, around)
+    row = block * ROWS + tl.arange(0, ROWS)
+    inside = row < count
+    squared = _measure_squares(ground.references, peak, row, inside)
+    near = inside & (squared <= tl.load(ground.fixed.near))
+    away = inside & (squared > tl.load(ground.fixed.elsewhere))
+    for measure in tl.static_range(2):
+        found = tl.load(work.measures + measure * count + row, mask=inside, other=0.0)
+        tl.store(work.here + measure * blocks + block, tl.max(tl.where(near, found, float("-inf")), axis=0))
+        tl.store(work.wrong + measure * blocks + block, tl.max(tl.where(away, found, float("-inf")), axis=0))
+
+
+@triton.jit
+def _find_peak(work, sizes):
+    """The reference with the most probability around it, and that probability."""
     slot = tl.arange(0, TOPS)
-    peak = tl.load(work.peaks + slot)
-    east = tl.load(references.east + row, mask=inside, other=0.0)
-    north = tl.load(references.north + row, mask=inside, other=0.0)
-    east = east[None, :] - tl.load(references.east + peak)[:, None]
-    north = north[None, :] - tl.load(references.north + peak)[:, None]
-    squared = east * east + north * north
-    near = inside[None, :] & (squared <= tl.load(ground.fixed.near))
-    away = inside[None, :] & (squared > tl.load(ground.fixed.elsewhere))
-    tl.store(work.around + block * TOPS + slot, tl.sum(tl.where(near, on[None, :], 0.0), axis=1))
-    for measure in range(2):
-        match = tl.load(work.measures + measure * count + row, mask=inside, other=0.0)[None, :]
-        to = (measure * blocks + block) * TOPS + slot
-        tl.store(work.here + to, tl.max(tl.where(near, match, float("-inf")), axis=1))
-        tl.store(work.wrong + to, tl.max(tl.where(away, match, float("-inf")), axis=1))
+    sums = tl.zeros([ROWS, TOPS], tl.float64)
+    for start in range(0, sizes.blocks, ROWS):
+        block = start + tl.arange(0, ROWS)
+        at = work.around + block[:, None] * TOPS + slot[None, :]
+        sums += tl.load(at, mask=(block < sizes.blocks)[:, None] & (slot >= 0)[None, :], other=0.0)
+    masses, heights = tl.sum(sums, axis=0), tl.load(work.heights + slot)
+    # What holds nothing is no peak, unless nothing holds anything.
+    masses = tl.where(heights > 0.0, masses, tl.where(tl.max(heights, axis=0) > 0.0, -1.0, masses))
+    alike = masses >= _ALIKE * tl.max(masses, axis=0)
+    best = tl.min(tl.where(alike, slot, TOPS - 1), axis=0)
+    return tl.load(work.peaks + best), tl.sum(tl.where(slot == best, masses, 0.0), axis=0)

@@ -13,7 +13,7 @@ ROWS = tl.constexpr(128)
 """References of a block."""
 SPEEDS, LINES = tl.constexpr(len(speeds.SPEEDS)), tl.constexpr(16)
 """How many there are, and the power of two that holds them."""
-WIDTH = tl.constexpr(256)
+WIDTH, _PIECES = tl.constexpr(256), tl.constexpr(16)
 FAR_VIEW = tl.constexpr(speeds.FAR_VIEW)
 _LEAST = tl.constexpr(speeds.LEAST)
 _STEEP = tl.constexpr(0.5 / speeds.VIEW_SPREAD**2)
@@ -29,6 +29,23 @@ def add_up(parts, count):
     for start in range(0, count, WIDTH):
         total += tl.load(parts + start + at, mask=start + at < count, other=0.0)
     return tl.sum(total, axis=0)
+
+
+@triton.jit
+def add_four(parts, count):
+    """The sums of four times so many numbers, which lie one after the other: sooner there than one by one."""
+    which, at = tl.arange(0, 4), tl.arange(0, WIDTH)
+    total = tl.zeros([4, WIDTH], tl.float64)
+    for start in range(0, count, WIDTH):
+        inside = (which >= 0)[:, None] & (start + at < count)[None, :]
+        total += tl.load(parts + which[:, None] * count + start + at[None, :], mask=inside, other=0.0)
+    sums = tl.sum(total, axis=1)
+    return _pick(sums, 0), _pick(sums, 1), _pick(sums, 2), _pick(sums, 3)
+
+
+@triton.jit
+def _pick(four, which: tl.constexpr):
+    return tl.sum(tl.where(tl.arange(0, 4) == which, four, 0.0), axis=0)
 
 
 @triton.jit
@@ -56,8 +73,11 @@ def add_scaled(tops, sums, most, scale, count):
 @triton.jit
 def compare_views(ground, work, state, frame, sizes):
     """Whether there was a view before, and change, seconds and metres since: see `ViewFilter.look`."""
-    begun = tl.load(state.begun) != 0
-    change = (1.0 - add_up(work.parts.alike, sizes.pieces)) / tl.load(ground.fixed.view)
+    begun, at = tl.load(state.begun) != 0, tl.arange(0, _PIECES)
+    alike = tl.zeros([_PIECES], tl.float64)
+    for start in range(0, sizes.pieces, _PIECES):
+        alike += tl.load(work.parts.alike + start + at, mask=start + at < sizes.pieces, other=0.0)
+    change = (1.0 - tl.sum(alike, axis=0)) / tl.load(ground.fixed.view)
     change = tl.where(begun, change, float("inf"))
     nanoseconds = (tl.load(frame.stamp) - tl.load(state.stamp)).to(tl.float64)
     seconds = tl.where(begun, nanoseconds / _NANOSECONDS, 0.0)

@@ -1,6 +1,6 @@
-"""The last of the route filter's kernels: the peak, levels of matches, and the state after the frame.
+"""The last of the route filter's kernels: levels of matches, and the state after the frame.
 
-Every program finds the peak and weighs the levels for itself, then writes its part of the state: that before the frame,
+Every program weighs the levels for itself, then writes its part of the state: that before the frame,
 should it show no new view. Everything that crosses to the host but similarity and place is written here.
 """
 
@@ -8,14 +8,11 @@ import triton
 import triton.language as tl
 
 from tmapr.device.off_map_kernels import ANEW, MOVED, STAYED
-from tmapr.device.peak_kernels import TOPS
-from tmapr.device.route_sums import LINES, ROWS, SPEEDS, WIDTH, add_up
+from tmapr.device.route_sums import LINES, ROWS, SPEEDS, WIDTH, add_four, add_up
 from tmapr.device.survey_kernels import NUMBERS, PIECE
 from tmapr.device.weigh_kernels import CARRIED, read_arriving
-from tmapr.tracking import filter as host
 from tmapr.tracking import level, place, placing
 
-_ALIKE = tl.constexpr(host.ALIKE)
 _FIRST, _MOST, _ENOUGH = (tl.constexpr(each) for each in (level.FIRST, level.MOST, level.ENOUGH))
 _WORST, _BEST = tl.constexpr(level.WORST), tl.constexpr(level.BEST)
 _LIKELY, _SURE = tl.constexpr(place.LIKELY), tl.constexpr(placing.SURE)
@@ -26,7 +23,7 @@ _NARROWEST, _SPREAD = tl.constexpr(1e-9), tl.constexpr(1e-6)
 def settle(ground, work, state, frame, into, told, sizes):
     """Write the state after the frame, and what is told of it."""
     program, new = tl.program_id(0), tl.load(work.step.new) != 0
-    peak, p_place, here, wrong = _find_peak(work, sizes)
+    here, wrong = _take_best(work.here, sizes), _take_best(work.wrong, sizes)
     levels = _begin_levels(state, here, wrong)
     scales = _weigh_map(work, sizes, levels, here, wrong)
     if program < 2 * sizes.blocks:
@@ -36,8 +33,8 @@ def settle(ground, work, state, frame, into, told, sizes):
     elif program < 2 * sizes.blocks + sizes.pieces:
         _settle_key(state, frame, into, sizes, program - 2 * sizes.blocks, new)
     else:
-        p_place = tl.where(new, p_place * scales[0], tl.load(state.p_place))
-        peak = tl.where(new, peak, tl.load(state.peak))
+        p_place = tl.where(new, tl.load(work.p_place) * scales[0], tl.load(state.p_place))
+        peak = tl.where(new, tl.load(work.peak), tl.load(state.peak))
         _learn_levels(state, into, levels, here, wrong, p_place, tl.load(work.step.fresh), new)
         _settle_places(work, state, into, told, sizes, new, scales[1] / tl.load(work.step.total))
         _settle_rest(work, state, frame, into, peak, p_place, new)
@@ -45,33 +42,14 @@ def settle(ground, work, state, frame, into, told, sizes):
 
 
 @triton.jit
-def _find_peak(work, sizes):
-    """The reference with the most probability around it, that probability, and the best matches there and elsewhere."""
-    slot = tl.arange(0, TOPS)
-    sums = tl.zeros([TOPS, TOPS], tl.float64)
-    for start in range(0, sizes.blocks, TOPS):
-        block = start + tl.arange(0, TOPS)
-        at = work.around + block[:, None] * TOPS + slot[None, :]
-        sums += tl.load(at, mask=(block < sizes.blocks)[:, None], other=0.0)
-    masses, heights = tl.sum(sums, axis=0), tl.load(work.heights + slot)
-    # What holds nothing is no peak, unless nothing holds anything.
-    masses = tl.where(heights > 0.0, masses, tl.where(tl.max(heights, axis=0) > 0.0, -1.0, masses))
-    alike = masses >= _ALIKE * tl.max(masses, axis=0)
-    best = tl.min(tl.where(alike, slot, TOPS - 1), axis=0)
-    around = tl.sum(tl.where(slot == best, masses, 0.0), axis=0)
-    here, wrong = _take_best(work.here, sizes, best), _take_best(work.wrong, sizes, best)
-    return tl.load(work.peaks + best), around, here, wrong
-
-
-@triton.jit
-def _take_best(matches, sizes, best):
-    """The best of each measure over all blocks, around one peak."""
+def _take_best(matches, sizes):
+    """The best of each measure over all blocks."""
     measure = tl.arange(0, 2)[:, None]
     most = tl.full([2, WIDTH], float("-inf"), tl.float64)
     for start in range(0, sizes.blocks, WIDTH):
         block = start + tl.arange(0, WIDTH)[None, :]
-        at = matches + (measure * sizes.blocks + block) * TOPS + best
-        most = tl.maximum(most, tl.load(at, mask=block + measure * 0 < sizes.blocks, other=float("-inf")))
+        inside = (measure >= 0) & (block < sizes.blocks)
+        most = tl.maximum(most, tl.load(matches + measure * sizes.blocks + block, mask=inside, other=float("-inf")))
     return tl.max(most, axis=1)
 
 
@@ -104,9 +82,8 @@ def _weigh_map(work, sizes, levels, here, wrong):
     odds = (above * above - below * below) / (2.0 * variance)
     odds = tl.sum(tl.minimum(tl.maximum(odds, _WORST), _BEST), axis=0) / 2.0
     better = tl.exp(tl.load(work.step.fresh) * tl.where(views < _ENOUGH, 0.0, odds))
-    off = add_up(work.off, sizes.places) / tl.load(work.step.total)
-    off += add_up(work.parts.kept_mimics, sizes.blocks)
-    total = better * add_up(work.parts.kept_on, sizes.blocks) + off
+    on, _, mimics, _ = add_four(work.parts.kept_on, sizes.blocks)
+    total = better * on + (add_up(work.off, sizes.places) / tl.load(work.step.total) + mimics)
     told = tl.max(wrong, axis=0) > float("-inf")
     return tl.where(told, better / total, 1.0), tl.where(told, 1.0 / total, 1.0)
 
@@ -114,7 +91,7 @@ def _weigh_map(work, sizes, levels, here, wrong):
 @triton.jit
 def _settle_mass(ground, work, state, into, told, sizes, kind, block, new, scale):
     """Of one kind at some references, at every speed; and the probability of each reference."""
-    count, step = sizes.count, work.step
+    count, step = sizes.references, work.step
     speed, row = tl.arange(0, LINES), block * ROWS + tl.arange(0, ROWS)
     inside = row < count
     both = (speed < SPEEDS)[:, None] & inside[None, :]
@@ -145,7 +122,7 @@ def _settle_mass(ground, work, state, into, told, sizes, kind, block, new, scale
 @triton.jit
 def _read_mass(ground, work, state, sizes, kind, speed, row, both):
     """What is at some references before the update, by speed."""
-    count, step, references = sizes.count, work.step, ground.references
+    count, step, references = sizes.references, work.step, ground.references
     source, inside = tl.load(step.source), row < count
     plane = (kind * SPEEDS + speed)[:, None] * count
     moved = tl.load(work.moved + plane + row[None, :], mask=both & (source == MOVED), other=0.0)
@@ -198,9 +175,9 @@ def _tell(ground, work, state, told, sizes, scales, peak, p_place, new):
     step = work.step
     on, off = scales
     change = tl.load(step.change)
-    view = on * add_up(work.parts.kept_longer, sizes.blocks) + tl.load(ground.fixed.usual)
-    kept, before = add_up(work.parts.kept_mimics, sizes.blocks), add_up(work.parts.mimics, sizes.blocks)
-    mimics = tl.where(new, off * kept, before)
+    _, longer, kept, _ = add_four(work.parts.kept_on, sizes.blocks)
+    view = on * longer + tl.load(ground.fixed.usual)
+    mimics = tl.where(new, off * kept, add_up(work.parts.mimics, sizes.blocks))
     left, before = add_up(work.off, sizes.places) / tl.load(step.total), add_up(state.belief.off, sizes.places)
     tl.store(told, change)
     tl.store(told + 1, tl.minimum(tl.maximum(change - tl.load(state.seen), 0.0), 1.0))
@@ -239,7 +216,7 @@ def _learn_level(state, into, kind: tl.constexpr, seen, means, variances, views,
 @triton.jit
 def _settle_places(work, state, into, told, sizes, new, scale):
     """What is off the map, by the place that it was left from."""
-    there = told + NUMBERS + sizes.count
+    there = told + NUMBERS + sizes.references
     for start in range(0, sizes.places, WIDTH):
         place = start + tl.arange(0, WIDTH)
         inside = place < sizes.places

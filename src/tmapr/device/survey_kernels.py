@@ -30,7 +30,7 @@ def survey(ground, work, state, frame, told, sizes):
 @triton.jit
 def _change_speeds(ground, work, state, sizes, kind, block):
     """Of what is on the map, or mimics it."""
-    count = sizes.count
+    count = sizes.references
     speed, row = tl.arange(0, LINES), block * ROWS + tl.arange(0, ROWS)
     inside = row < count
     mixed = tl.zeros([LINES, ROWS], tl.float64)
@@ -58,7 +58,7 @@ def _change_speeds(ground, work, state, sizes, kind, block):
 @triton.jit
 def _order(ground, work, frame, told, sizes, block):
     """As the route was driven; with what the evidence is relative to, in this block."""
-    count, numbers = sizes.count, frame.numbers
+    count, numbers = sizes.references, frame.numbers
     row = block * ROWS + tl.arange(0, ROWS)
     inside = row < count
     at = tl.load(ground.references.rows + row, mask=inside, other=0)

@@ -207,7 +207,7 @@ def lay_room(state: ViewState) -> Room:
     whole = torch.empty(sum(lengths), dtype=torch.float64, device=state.key.device)
     pieces = [
         piece.view(like.dtype)[: like.numel()].view(like.shape)
-        for piece, like in zip(whole.split(lengths), tensors, strict=True)
+        for piece, like in zip(torch.split(whole, lengths), tensors, strict=True)
     ]
     beliefs, levels = len(RouteBelief._fields), len(Levels._fields)
     belief = RouteBelief(*pieces[:beliefs])

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from tmapr.device.off_map_kernels import ANEW, MOVED, STAYED, leave
 from tmapr.device.peak_kernels import TOPS, rank_block
-from tmapr.device.route_sums import ROWS, add_up
+from tmapr.device.route_sums import ROWS, add_four, add_up
 from tmapr.tracking import evidence, head, speeds
 
 CARRIED = tl.constexpr(speeds.CARRIED)
@@ -40,20 +40,19 @@ def _sum_moved(ground, work, sizes):
     """How much of a usual view's evidence is new; and what was carried elsewhere, for a share of the way."""
     step, blocks = work.step, sizes.blocks
     source, hopping, usual = tl.load(step.source), tl.load(step.hopping), tl.load(ground.fixed.usual)
-    longer = (1.0 - hopping) * add_up(work.parts.moved_longer, blocks)
-    longer += hopping * add_up(work.parts.moved_hopped, blocks)
-    moved = tl.load(step.staying) * longer + usual
+    on, longer, hopped, _ = add_four(work.parts.moved_on, blocks)
+    moved = tl.load(step.staying) * ((1.0 - hopping) * longer + hopping * hopped) + usual
     anew = tl.load(ground.fixed.view_anywhere)
     view = tl.where(source == MOVED, moved, tl.where(source == STAYED, tl.load(step.view), anew))
-    moved, stayed = add_up(work.parts.moved_on, blocks) * tl.load(step.staying), add_up(work.parts.on, blocks)
-    on = tl.where(source == MOVED, moved, tl.where(source == STAYED, stayed, tl.load(ground.fixed.on_anywhere)))
+    moved, stayed, anew = on * tl.load(step.staying), add_up(work.parts.on, blocks), tl.load(ground.fixed.on_anywhere)
+    on = tl.where(source == MOVED, moved, tl.where(source == STAYED, stayed, anew))
     return tl.minimum(view / usual, 1.0), CARRIED * on
 
 
 @triton.jit
 def _sum_columns(ground, work, sizes, row, inside):
     """What is at each reference, on the map and mimicking it, before the update."""
-    count, step, references = sizes.count, work.step, ground.references
+    count, step, references = sizes.references, work.step, ground.references
     source = tl.load(step.source)
     moved = tl.load(work.columns + row, mask=inside, other=0.0)
     first = tl.load(references.links_begin + row, mask=inside, other=0)
@@ -85,7 +84,7 @@ def read_arriving(ground, work, row, inside, share):
 
 @triton.jit
 def _weigh(ground, work, state, frame, sizes, block):
-    count = sizes.count
+    count = sizes.references
     row = block * ROWS + tl.arange(0, ROWS)
     inside = row < count
     share = tl.load(ground.references.share + row, mask=inside, other=0.0)

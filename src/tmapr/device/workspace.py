@@ -16,26 +16,29 @@ _KINDS = 2
 
 
 class Parts(NamedTuple):
-    """Sums of each block of references, or the largest there; `alike` is of pieces of the descriptor."""
+    """Sums of each block of references, or the largest there; `alike` is of pieces of the descriptor.
+
+    Kernels read what lies one after the other by fours: before the motion, after it, and after the update.
+    """
 
     alike: Float[Tensor, " pieces"]
     on: Blocks
     longer: Blocks
     driven: Blocks
     mimics: Blocks
-    best: Blocks
-    likely: Blocks
-    closest: Blocks
-    around: Blocks
     moved_on: Blocks
     moved_longer: Blocks
     moved_hopped: Blocks
     moved_mimics: Blocks
-    strayed: Blocks
-    chance: Blocks
     kept_on: Blocks
     kept_longer: Blocks
     kept_mimics: Blocks
+    chance: Blocks
+    strayed: Blocks
+    best: Blocks
+    likely: Blocks
+    closest: Blocks
+    around: Blocks
 
 
 class StepNumbers(NamedTuple):
@@ -103,13 +106,15 @@ class Workspace(NamedTuple):
     heights: Float[Tensor, " peaks"]
     peaks: Int[Tensor, " peaks"]
     around: Float[Tensor, "blocks peaks"]
-    here: Float[Tensor, "2 blocks peaks"]
-    wrong: Float[Tensor, "2 blocks peaks"]
+    peak: Int[Tensor, ""]
+    p_place: Scalar
+    here: Float[Tensor, "2 blocks"]
+    wrong: Float[Tensor, "2 blocks"]
 
 
 def make_workspace(sizes: Sizes, device: torch.device) -> Workspace:
     """Nothing but zeros."""
-    masses, columns = (_KINDS, len(SPEEDS), sizes.count), (_KINDS, sizes.count)
+    masses, columns = (_KINDS, len(SPEEDS), sizes.references), (_KINDS, sizes.references)
 
     def numbers(*shape: int) -> Tensor:
         return torch.zeros(shape, dtype=torch.float64, device=device)
@@ -129,7 +134,7 @@ def make_workspace(sizes: Sizes, device: torch.device) -> Workspace:
         columns=numbers(*columns),
         lost=numbers(2, *columns),
         measures=numbers(*columns),
-        likely=numbers(sizes.count),
+        likely=numbers(sizes.references),
         chances=numbers(*columns),
         pace=numbers(len(SPEEDS)),
         dealt=numbers(sizes.places),
@@ -143,6 +148,8 @@ def make_workspace(sizes: Sizes, device: torch.device) -> Workspace:
         heights=numbers(PEAKS),
         peaks=whole(PEAKS),
         around=numbers(sizes.blocks, PEAKS),
-        here=numbers(2, sizes.blocks, PEAKS),
-        wrong=numbers(2, sizes.blocks, PEAKS),
+        peak=whole(),
+        p_place=numbers(),
+        here=numbers(2, sizes.blocks),
+        wrong=numbers(2, sizes.blocks),
     )
