@@ -23,6 +23,7 @@ COMPILED = {
     "tmapr.device.motion_kernels",
     "tmapr.device.ranking_kernels",
     "tmapr.device.recognition_kernels",
+    "tmapr.device.standardising_kernels",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",
