@@ -208,21 +208,22 @@ def measure_parts(bench: Bench, world: World) -> None:
 class Asked:
     """What a recogniser does beside the two reads and the places' own scores, of a frame for which these are known."""
 
-    def __init__(
-        self, steps: Steps, world: World, descriptor: Tensor, products: Tensor, observed: Observed
-    ) -> None:
+    def __init__(self, steps: Steps, world: World, descriptor: Tensor, products: Tensor, observed: Observed) -> None:
         self._steps, self._descriptor, self._products, self._observed = steps, descriptor, products, observed
         self._shared = world.condition.recall()
         self._prepared = self.prepare()
         self._scores = world.places.conclude(self._prepared.view, observed)
 
     def prepare(self) -> Prepared:
+        """What is done before them."""
         return self._steps.prepare(self._descriptor, self._shared)
 
     def conclude(self) -> Found:
+        """What is done after them."""
         return self._steps.conclude(self._prepared, self._products, self._scores, self._observed)
 
     def both(self) -> None:
+        """One after the other."""
         self.prepare()
         self.conclude()
 

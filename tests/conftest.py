@@ -34,6 +34,7 @@ COMPILED = {
     "tmapr.device.place_kernels",
     "tmapr.device.ranking_kernels",
     "tmapr.device.recognition_kernels",
+    "tmapr.device.standardising_kernels",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

@@ -72,9 +72,9 @@ def test_the_kernels_of_recognition_keep_all_in_registers(name, tmp_path, monkey
     """Entries are compared by thousands: a kernel that keeps some of them in memory takes ten times as long."""
     triton = pytest.importorskip("triton")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    from tmapr.device import ranking_kernels, recognition_kernels
+    from tmapr.device import ranking_kernels, recognition_kernels, standardising_kernels
 
-    kernel = (vars(recognition_kernels) | vars(ranking_kernels))[name]
+    kernel = (vars(recognition_kernels) | vars(standardising_kernels) | vars(ranking_kernels))[name]
     built = build(kernel, FIXED[name], TYPES, WARPS.get(name, 4))
     assert "atom." not in built.asm["ptx"]
     (tmp_path / "kernel").write_bytes(built.asm["cubin"])

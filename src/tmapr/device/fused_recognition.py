@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tmapr.device import ranking_kernels, recognition_kernels
+from tmapr.device import ranking_kernels, recognition_kernels, standardising_kernels
 from tmapr.device.condition import DeviceShared
 from tmapr.device.found import Found, Prepared
 from tmapr.device.memory import DeviceMemory
@@ -167,7 +167,7 @@ class FusedRecognition:
         marked, allowed = torch.empty((2, capacity), dtype=torch.int8, device=memory.device)
         jobs = 1 if places is None else 4 if self._best_places else 3
         programs = (-(-room // cut.ranked), jobs)
-        recognition_kernels.find_medians[programs](
+        standardising_kernels.find_medians[programs](
             *(*related, memory.probes, memory.middle, said.scores, _or_scores(said), used, middle),
             *(keys, medians, marked, probes, capacity, room, self._best_places),
             MINE=cut.ranked,
@@ -176,7 +176,7 @@ class FusedRecognition:
             num_warps=cut.warps,
             enable_fp_fusion=False,
         )
-        recognition_kernels.find_deviations[programs](
+        standardising_kernels.find_deviations[programs](
             *(keys, medians, memory.middle, middle, around, marked, said.leverage, self._constants),
             *(distances, allowed, probes, capacity, room),
             MINE=cut.ranked,
@@ -190,12 +190,12 @@ class FusedRecognition:
     def _compare(
         self, related: tuple[Tensor, ...], said: DeviceScores, spreads: _Spreads
     ) -> tuple[Float[Tensor, "5 refs"], _Ranks]:
-        """Of each reference: cosine, similarity, place, what is searched, what is heard; and the first of each block."""
+        """Of each reference cosine, similarity, place, what is searched, what is heard; and the first of each block."""
         memory, cut = self._memory, self._cut
         blocks = -(-memory.size // cut.references)
         compared, values = self._take(5, memory.size), self._take(1 + self._packing.centred, blocks * self._first)
         rows = torch.empty(values.shape, dtype=torch.int32, device=memory.device)
-        recognition_kernels.compare_references[(blocks,)](
+        ranking_kernels.compare_references[(blocks,)](
             *(*related, memory.places, memory.probed, said.scores, _or_scores(said), said.leverage),
             *(spreads.allowed, spreads.medians, spreads.distances, compared, values, rows, memory.size),
             BLOCK=cut.references,

@@ -1,16 +1,107 @@
-"""The ranks of references in Triton: the best of all, who contradicts them, and what the host is told.
+"""Kernels of recognition for the references: how each compares, the best of all, their rivals, what the host is told.
 
-The first of each block of references are there, `recognition_kernels` left them. Here each finds its rank among all of
-these, and is written where that says: equal numbers rank by their row, as a stable sort leaves them, since blocks
-follow one another and each is in order.
+Of each block of references the first few are kept, and those are ranked among one another; each is written where its
+rank says. Equal numbers rank by their row, as a stable sort leaves them, since blocks follow one another and each is in
+order. What is no number ranks last.
 """
 
 import triton
 import triton.language as tl
 
-from tmapr.device.recognition_kernels import FAMILIAR, RADIUS, count_before, find_trust
+from tmapr.device.recognition_kernels import (
+    CLASS_WEIGHT,
+    CLIP,
+    FAMILIAR,
+    LIKELIHOOD_WEIGHT,
+    RADIUS,
+    find_trust,
+    relate,
+)
+from tmapr.device.standardising_kernels import PLACE_LIKELIHOODS, PROBES, SCORES, count_before, standardise
 
 SHARPNESS = tl.constexpr(2.0)
+
+
+@triton.jit
+def _weigh_places(
+    scores, likelihoods, leverage, constants, medians, distances, place, inside, LIKELIHOODS: tl.constexpr
+):
+    """What its place says of each reference, as far as places are believed."""
+    score = tl.load(scores + place, mask=inside, other=0.0)
+    term = tl.load(constants + CLASS_WEIGHT) * standardise(score, medians, distances, constants, SCORES)
+    if LIKELIHOODS:
+        likely = tl.load(likelihoods + place, mask=inside, other=0.0)
+        likely = standardise(likely, medians, distances, constants, PLACE_LIKELIHOODS)
+        clip = tl.load(constants + CLIP)
+        term += tl.load(constants + LIKELIHOOD_WEIGHT) * tl.minimum(tl.maximum(likely, -clip), clip)
+    return find_trust(leverage, constants) * term
+
+
+@triton.jit
+def _keep_first(values, row, block, first_values, first_rows, FIRST: tl.constexpr):
+    """The first of a block, each where its rank says."""
+    known = tl.where(values == values, values, -float("inf"))
+    rank = count_before(known, row, known, row)
+    at = block * FIRST + rank
+    tl.store(first_values + at, known, mask=rank < FIRST)
+    tl.store(first_rows + at, row, mask=rank < FIRST)
+
+
+@triton.jit
+def compare_references(
+    products,
+    sharing,
+    weight,
+    measures,
+    constants,
+    places,
+    probed,
+    scores,
+    likelihoods,
+    leverage,
+    allowed,
+    medians,
+    distances,
+    compared,
+    first_values,
+    first_rows,
+    count,
+    BLOCK: tl.constexpr,
+    FIRST: tl.constexpr,
+    CENTRED: tl.constexpr,
+    PLACED: tl.constexpr,
+    LIKELIHOODS: tl.constexpr,
+    GATED: tl.constexpr,
+):
+    """Cosine, similarity, place, what is searched and what is heard of each reference; and the first of each block."""
+    block, blocks = tl.program_id(0), tl.num_programs(0)
+    row = block * BLOCK + tl.arange(0, BLOCK)
+    inside = row < count
+    cosine = relate(products, sharing, weight, measures, constants, row, inside, CENTRED)
+    similarity = standardise(cosine, medians, distances, constants, PROBES)
+    term = tl.zeros([BLOCK], tl.float64)
+    searched, heard = inside, inside
+    if PLACED:
+        place = tl.load(places + row, mask=inside, other=0)
+        term = _weigh_places(
+            *(scores, likelihoods, leverage, constants, medians, distances, place, inside, LIKELIHOODS)
+        )
+        if GATED:
+            searched = inside & (tl.load(allowed + place, mask=inside, other=0) != 0)
+            # Probes also contradict a constrained search where it has not looked.
+            heard = searched | (tl.load(probed + row, mask=inside, other=0) != 0)
+    total = similarity + term
+    searched_total = tl.where(searched, total, -float("inf"))
+    tl.store(compared + row, cosine, mask=inside)
+    tl.store(compared + count + row, similarity, mask=inside)
+    tl.store(compared + 2 * count + row, term, mask=inside)
+    tl.store(compared + 3 * count + row, searched_total, mask=inside)
+    tl.store(compared + 4 * count + row, tl.where(heard, total, -float("inf")), mask=inside)
+    _keep_first(searched_total, row, block, first_values, first_rows, FIRST)
+    if CENTRED:
+        alike = tl.where(inside, similarity, -float("inf"))
+        second = blocks * FIRST
+        _keep_first(alike, row, block, first_values + second, first_rows + second, FIRST)
 
 
 @triton.jit

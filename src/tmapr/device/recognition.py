@@ -1,10 +1,10 @@
 """The first half of a frame's way on the device: from a descriptor that is there to everything tracking needs of it.
 
-`recognising` and `retrieval.search` are the reference. Two reads are what it costs, of the memory and of the ridge; what
-is beside them is written in torch (`plain_recognition`) and in a few kernels (`fused_recognition`). What the host needs
-leaves in one tensor of some dozens of numbers. Local features are matched on the host, which has the picture: what
-leaves says whether any place is in doubt and which references to match with (`Packing.list_likely`); what the matches
-add to these few ranks them anew there, and goes to the route filter as `Comparison.local`.
+`recognising` and `retrieval.search` are the reference. Two reads are what it costs, of the memory and of the ridge; all
+else is written in torch (`plain_recognition`) and in a few kernels (`fused_recognition`). What the host needs leaves in
+one tensor of some dozens of numbers. Local features are matched on the host, which has the picture: what leaves says
+whether any place is in doubt and which references to match with (`Packing.list_likely`); what the matches add to these
+few ranks them anew there, and goes to the route filter as `Comparison.local`.
 """
 
 from typing import Protocol
@@ -12,6 +12,7 @@ from typing import Protocol
 from jaxtyping import Float
 from torch import Tensor
 
+from tmapr.device.aside import Aside
 from tmapr.device.condition import DeviceCondition, DeviceShared
 from tmapr.device.found import Found, Prepared
 from tmapr.device.memory import DeviceMemory
@@ -58,6 +59,7 @@ class Recogniser:
         self.packing = Packing(wanted, likely, places is not None, self._condition is not None)
         reach = retrieval.support_radius or radius
         self.plain = PlainRecognition(retrieval, memory, places, self.packing, reach)
+        self._aside = Aside(memory.device)
         self.steps: Steps = self.plain
         if runs_kernels(memory.device):
             from tmapr.device.fused_recognition import FusedRecognition
@@ -68,15 +70,16 @@ class Recogniser:
     def recognise(self, descriptor: Float[Tensor, " dim"]) -> Found:
         """What a usable frame looks like, without what the views of its drive share."""
         prepared = self.prepare(descriptor)
+        scores, observed = None, None
+        # The memory is read meanwhile: places have small steps to take before the ridge is read, and after it.
+        with self._aside.begin():
+            if self.places:
+                observed = self.places.observe(self.places.spread(prepared.view))
+                scores = self.places.conclude(prepared.view, observed)
         products = self.memory.multiply(prepared.queries)
-        observed = self.places.observe(self.places.spread(prepared.view)) if self.places else None
-        return self.conclude(prepared, products, observed)
+        self._aside.join()
+        return self.steps.conclude(prepared, products, scores, observed)
 
     def prepare(self, descriptor: Float[Tensor, " dim"]) -> Prepared:
-        """What the ridge and the memory are asked for."""
+        """The view under the map's condition, and what the memory is multiplied with."""
         return self.steps.prepare(descriptor, self._condition.recall() if self._condition else None)
-
-    def conclude(self, prepared: Prepared, products: Float[Tensor, "k refs"], observed: Observed | None) -> Found:
-        """Everything else, once the ridge and the memory have answered."""
-        scores = self.places.conclude(prepared.view, observed) if self.places and observed else None
-        return self.steps.conclude(prepared, products, scores, observed)
