@@ -214,7 +214,10 @@ class DeviceClassifier:
         return Taught(view, step, lesson.rows, lesson.weights)
 
     def write_down(self, taught: Taught, place: int) -> Lesson:
-        """On the host, before anything else is learned: the lesson's name; raises if the ridge refused it."""
+        """On the host, before anything else is learned: the lesson's name.
+
+        Raises if the ridge refused it; unlike `learn`, U and G have then learned it nevertheless.
+        """
         self.ridge.check()
         count = RANK if self._unscented else 1
         rows, weights = self._fetch(taught.rows)[:count], self._fetch(taught.weights)[:count]
