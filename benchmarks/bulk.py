@@ -40,8 +40,8 @@ from tmapr.perception.settings import Perception
 from tmapr.types import Fault, Frame
 
 SIZE, SHAPE = (224, 224), (512, 640)
-FILES, PLAIN = 128, 128
-BY_THREADS = 1500
+FILES, PLAIN = 64, 64
+BY_THREADS = 600
 """Images that readers without processes are given: they are slow."""
 WANTED = 4000.0
 VIT = "vit-b14"
@@ -106,7 +106,7 @@ def hold_lock(files: list[Path]) -> float:
     def look() -> None:
         list(Reading(frames, glancer, judge or list, Readers(1, long=0)).pass_on(1))
 
-    return speed_kept({"look": look}, windows=5)["look"].lost_ms / BATCH
+    return speed_kept({"look": look}, windows=3)["look"].lost_ms / BATCH
 
 
 def time_stream(stream: Iterator[object], count: int, warm_up: int) -> tuple[float, float]:

@@ -90,41 +90,43 @@ def count_right(trial: Trial, perceiver: Perceiver) -> tuple[int, Float[np.ndarr
     return int(trial.right[np.arange(len(asked)), best].sum()), asked
 
 
+def open_perceivers(device: str) -> dict[Precision, Perceiver]:
+    """The default network in every precision, float32 first."""
+    settings = Perception()
+    network, card = assemble(settings)
+    eyes = {name: DeviceEye(network, settings.image, settings.size, device, kind) for name, kind in KINDS.items()}
+    return {name: Perceiver(card, settings.image, eye, at_once=GPU_BATCH) for name, eye in eyes.items()}
+
+
+def compare(trial: Trial, perceivers: dict[Precision, Perceiver]) -> tuple[dict[Precision, int], list[Metric]]:
+    """How many queries each precision finds, and the rows of the table."""
+    found = {kind: count_right(trial, perceiver) for kind, perceiver in perceivers.items()}
+    rows, whole = [], found["float32"][1]
+    for kind, (count, seen) in found.items():
+        rows.append(Metric(f"{kind}: R@1 of {len(seen)}", 100 * count / len(seen), "%", "higher"))
+        cosines = (seen * whole).sum(axis=1)
+        if kind != "float32":
+            rows.append(Metric(f"{kind}: least cosine with float32", cosines[cosines > 0].min(), "", "higher"))
+    return {kind: count for kind, (count, _) in found.items()}, rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="R@1 of half precision on real frames.")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with gardens/, kaist/ and metu_vistir/")
     parser.add_argument("--trials", nargs="+", choices=TRIALS, default=list(TRIALS))
-    parser.add_argument("--precisions", nargs="+", choices=KINDS, default=list(KINDS))
     given = parser.parse_args()
-    settings = Perception()
-    network, card = assemble(settings)
-    perceivers = {
-        name: Perceiver(
-            card,
-            settings.image,
-            DeviceEye(network, settings.image, settings.size, given.device, KINDS[name]),
-            at_once=GPU_BATCH,
-        )
-        for name in given.precisions
-    }
+    perceivers = open_perceivers(given.device)
     right, queries, metrics = dict.fromkeys(perceivers, 0), 0, list[Metric]()
     for name in given.trials:
         trial = TRIALS[name](given.data)
-        found = {kind: count_right(trial, perceiver) for kind, perceiver in perceivers.items()}
+        found, rows = compare(trial, perceivers)
+        right = {kind: right[kind] + count for kind, count in found.items()}
         queries += len(trial.asked)
-        rows = []
-        for kind, (count, seen) in found.items():
-            right[kind] += count
-            rows.append(Metric(f"{kind}: R@1 of {len(trial.asked)}", 100 * count / len(trial.asked), "%", "higher"))
-            cosines = (seen * found[given.precisions[0]][1]).sum(axis=1)
-            if kind != given.precisions[0]:
-                rows.append(Metric(f"{kind}: least cosine with {given.precisions[0]}", cosines[cosines > 0].min(), ""))
         metrics += show(name, rows)
     rates = {kind: 100 * count / queries for kind, count in right.items()}
-    first = next(iter(rates))
     rows = [Metric(f"{kind}: R@1 of {queries}", rate, "%", "higher") for kind, rate in rates.items()]
-    lost = {kind: rates[first] - rate for kind, rate in rates.items() if kind != first}
+    lost = {kind: rates["float32"] - rate for kind, rate in rates.items() if kind != "float32"}
     rows += [Metric(f"{kind}: points lost", value, "", bound=HALF_A_POINT) for kind, value in lost.items()]
     metrics += show("all together", rows)
     conclude("half_precision", metrics, {"device": given.device, "torch": torch.__version__, "queries": queries})

@@ -3,8 +3,9 @@
 Elsewhere it is called as it is, so that what is captured is tested without a GPU.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -37,19 +38,41 @@ def staying_on(device: torch.device) -> AbstractContextManager[object]:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
-class Lane:
-    """A stream of its own on a GPU, beside which others work; elsewhere everything is done in order."""
+class Queue:
+    """Where lanes compute, one after the other: side by side two passes would end together, and then both be copied."""
 
     def __init__(self, device: torch.device) -> None:
-        self._stream: torch.cuda.Stream | None = None
-        if device.type == "cuda":
-            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self.turn = Lock()
+        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        if self.stream:
             # What is there already, weights above all, was put there by somebody else's stream.
-            self._stream.wait_stream(torch.cuda.current_stream(device))
+            self.stream.wait_stream(torch.cuda.current_stream(device))
 
-    def entered(self) -> AbstractContextManager[object]:
-        """What is asked for meanwhile is done there."""
-        return torch.cuda.stream(self._stream) if self._stream else nullcontext()
+
+class Lane:
+    """Copies in and out on a stream of its own, beside what others compute in the same queue.
+
+    Without a queue, and where there is no GPU, everything is done in order on the current stream.
+    """
+
+    def __init__(self, device: torch.device, queue: Queue | None = None) -> None:
+        self._queue = queue if queue and queue.stream else None
+        self._copies = torch.cuda.Stream(device) if self._queue else None  # type: ignore[no-untyped-call]
+
+    def copying(self) -> AbstractContextManager[object]:
+        """What is asked for meanwhile is done when this lane's last computing is done, whatever others compute."""
+        return torch.cuda.stream(self._copies) if self._copies else nullcontext()
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """What is asked for meanwhile is done when all that this lane copied is there, and others have computed."""
+        if self._queue is None or self._queue.stream is None or self._copies is None:
+            yield
+            return
+        with self._queue.turn, torch.cuda.stream(self._queue.stream):
+            self._queue.stream.wait_stream(self._copies)
+            yield
+            self._copies.wait_stream(self._queue.stream)
 
 
 class Replayed:
@@ -74,7 +97,7 @@ class Replayed:
     def _capture(self, graph: torch.cuda.CUDAGraph) -> Tensor:
         with torch.cuda.device(self._given.device), torch.inference_mode():
             current = torch.cuda.current_stream()
-            # Whoever has a lane is captured there: cuBLAS keeps one workspace for each stream that is captured, and two
+            # Whoever has a queue is captured there: cuBLAS keeps one workspace for each stream that is captured, and
             # graphs that are at work side by side must not share it.
             own = None if current == torch.cuda.default_stream() else current
             aside = own or torch.cuda.Stream()  # type: ignore[no-untyped-call]

@@ -4,7 +4,7 @@
 
 Nothing between the copies asks the host anything. What is the host's still: judging whether a stream is frozen, its
 turns, keypoints, and pictures that are to be smoothed. Who sees many images has two passes under way, each with memory
-and a stream of its own: while one computes, the other is copied in or out.
+of its own: while one computes, the other is copied out and in.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from tmapr.device.fused_network import FusedNetwork
 from tmapr.device.fused_preparation import ChoosePreparation, choose_preparation
-from tmapr.device.graphs import Lane, Moment, Replayed, staying_on
+from tmapr.device.graphs import Lane, Moment, Queue, Replayed, staying_on
 from tmapr.device.precision import lower_precision
 from tmapr.device.preparation import FAULTS
 from tmapr.perception.image import Image
@@ -71,24 +71,23 @@ class DeviceEye:
         self.turn = RLock()
         """Whoever launches holds it until what the pass gives is put aside."""
         self._capturing = Lock()
-        self._launched: Passes = OrderedDict()
+        self._launched = Passes(Lane(self._device))
         # The one that was put back last comes first: who asks alone has all graphs once.
-        self._lanes = LifoQueue[tuple[Lane, Passes]]()
+        self._lanes, queue = LifoQueue[Passes](), Queue(self._device)
         for _ in range(self.abreast):
-            self._lanes.put((Lane(self._device), OrderedDict()))
+            self._lanes.put(Passes(Lane(self._device, queue)))
 
     def begin(self, image: Picture) -> None:
         """Nothing is done before it is asked for: several streams may share it, and it knows none of them."""
 
     def see(self, prepared: Sequence[AnyPicture]) -> Seen:
         """What the network says, in as many passes as there are runs of images of one size."""
-        lane, passes = self._lanes.get()
+        passes = self._lanes.get()
         try:
-            with lane.entered():
-                runs = _split_by_shape(prepared)
-                return _join([self._begin(passes, _fill_up(run)).fetch().take(len(run)) for run in runs])
+            runs = _split_by_shape(prepared)
+            return _join([self._begin(passes, _fill_up(run)).fetch().take(len(run)) for run in runs])
         finally:
-            self._lanes.put((lane, passes))
+            self._lanes.put(passes)
 
     def launch(self, images: Sequence[Picture]) -> "DevicePass":
         """Begin a pass over prepared images of one size and depth, on the current stream, and return at once.
@@ -101,14 +100,11 @@ class DeviceEye:
     def _begin(self, passes: "Passes", images: Sequence[Picture]) -> "DevicePass":
         height, width = images[0].shape
         shape = Shape(len(images), height, width, images[0].dtype)
-        found = passes.get(shape)
+        found = passes.kept.get(shape)
         if found is None:
-            with self._capturing:  # torch captures one graph at a time
-                found = DevicePass(self._build(shape), shape, self._device)
-        passes[shape] = found
-        passes.move_to_end(shape)
-        if len(passes) > _MOST_PASSES:
-            passes.popitem(last=False)
+            with self._capturing, staying_on(self._device), passes.lane.computing():  # torch captures one at a time
+                found = DevicePass(self._build(shape), shape, self._device, passes.lane)
+        passes.keep(shape, found)
         found.run(images)
         return found
 
@@ -145,7 +141,8 @@ def scale_rows(descriptors: Float32[Tensor, "images dim"]) -> Float32[Tensor, "i
 class DevicePass:
     """The way of images of one shape: their pinned memory, the graph, and the rows that it gives."""
 
-    def __init__(self, network: SeeingNetwork, shape: Shape, device: torch.device) -> None:
+    def __init__(self, network: SeeingNetwork, shape: Shape, device: torch.device, lane: Lane) -> None:
+        self._lane = lane
         self._device, pinned = device, device.type == "cuda"
         waiting = torch.from_numpy(np.zeros((shape.images, shape.height, shape.width), shape.depth))
         self._waiting = waiting.pin_memory() if pinned else waiting
@@ -158,14 +155,16 @@ class DevicePass:
         self._pose = POSE if network.network.apr else 0
 
     def run(self, images: Sequence[Picture]) -> None:
-        """Copy the images in and begin, on the current stream."""
+        """Copy the images in and begin, in the lane."""
         with staying_on(self._device):
             self._copied.wait()  # the last images may still be on their way
             for place, image in zip(self._waiting.numpy(), images, strict=True):
                 np.copyto(place, image)
-            self._given.copy_(self._waiting, non_blocking=True)
-            self._copied.record()
-            self._rows = self._run()
+            with self._lane.copying():
+                self._given.copy_(self._waiting, non_blocking=True)
+                self._copied.record()
+            with self._lane.computing():
+                self._rows = self._run()
 
     @property
     def rows(self) -> Float32[Tensor, "images _"]:
@@ -189,7 +188,7 @@ class DevicePass:
 
     def fetch(self) -> Seen:
         """Wait for the rows and bring them to the host, in one copy."""
-        with staying_on(self._device):
+        with staying_on(self._device), self._lane.copying():
             self._fetched.copy_(self._rows, non_blocking=True)
             self._done.record()
             self._done.wait()
@@ -197,13 +196,26 @@ class DevicePass:
 
     def read(self, rows: Float[np.ndarray, "images _"]) -> Seen:
         """What rows mean that crossed to the host."""
+        self._done.wait()
+        rows = self._fetched.numpy().copy()
         descriptors, pose = rows[:, : -1 - self._pose], rows[:, -1 - self._pose : -1]
         outputs = Outputs(descriptors, pose[:, :2], pose[:, 2:]) if self._pose else Outputs(descriptors)
         return Seen(outputs, tuple(FAULTS[int(code)] for code in rows[:, -1]))
 
 
-Passes = OrderedDict[Shape, DevicePass]
-"""Those that were used last come last."""
+class Passes:
+    """Those of one lane, by their shape; of too many, that which was used longest ago is given up."""
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.kept: OrderedDict[Shape, DevicePass] = OrderedDict()
+
+    def keep(self, shape: Shape, used: DevicePass) -> None:
+        """Remember one that is used now."""
+        self.kept[shape] = used
+        self.kept.move_to_end(shape)
+        if len(self.kept) > _MOST_PASSES:
+            self.kept.popitem(last=False)
 
 
 def _split_by_shape(images: Sequence[AnyPicture]) -> Iterator[list[AnyPicture]]:
