@@ -21,6 +21,8 @@ COMPILED = {
     "tmapr.artifacts.png_rows",
     "tmapr.device.picture_kernels",
     "tmapr.device.motion_kernels",
+    "tmapr.device.vit_kernels",
+    "tmapr.device.head_kernels",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

@@ -20,8 +20,8 @@ FIXED = {
     "attend": ATTENTION | {"HEAD": 64, "HEAD_UP": 64, "LONE": True},
     "aggregate": SALAD | {"ITERATIONS": 3, "PATCHES_UP": 256, "WIDE": 32},
     "normalise_parts": SALAD | {"TOKEN": 256, "TOKEN_UP": 256, "CHANNELS_UP": 128},
-    "average": {"WIDTH": 3072, "TALL": 64, "WIDE": 64},
-    "multiply_vector": {"WIDTH": 768, "DEPTH": 3072, "ACTIVATION": "none", "TALL": 8, "DEEP": 512},
+    "average": {"WIDTH": 3072, "TALL": 256, "WIDE": 16},
+    "multiply_vector": {"WIDTH": 768, "DEPTH": 3072, "ACTIVATION": "none", "TALL": 4, "DEEP": 1024},
     "tell_pose": {"DEPTH": 512, "DEPTH_UP": 512},
 }
 HALVES = {"rows_of_weight", "weight", "bias", "gain", "shift", "normal", "packed", "local", "found"}

@@ -33,6 +33,15 @@ class Cut(NamedTuple):
     splits: int = 1
 
 
+class Reach(NamedTuple):
+    """How attention is cut into programs: the queries of one, and the keys that it reads at a time."""
+
+    queries: int = 64
+    keys: int = 128
+    stages: int = 2
+    warps: int = 4
+
+
 class Branch(NamedTuple):
     """What a branch adds to each token: shares whose sum it is, less its bias."""
 
@@ -47,6 +56,7 @@ class Stream(NamedTuple):
     normal: Tokens
 
 
+_REACH = Reach()
 _QKV, _EXPAND = Cut(deep=64, stages=6), Cut()
 _MIX, _CONTRACT = Cut(wide=32, stages=4, splits=2), Cut(splits=4)
 
@@ -153,18 +163,18 @@ def add_normalise(tokens: Tokens, branch: Branch | None, norm: nn.LayerNorm) -> 
         WIDTH_UP=round_up(width),
         SPLITS=0 if branch is None else len(branch.shares),
         CHAINED=tokens.is_cuda,
+        num_warps=8,
         launch_pdl=tokens.is_cuda,
     )
     return Stream(summed, normal)
 
 
-def attend(packed: Float[Tensor, "tokens 3*width"], heads: int) -> Tokens:
+def attend(packed: Float[Tensor, "tokens 3*width"], heads: int, reach: Reach = _REACH) -> Tokens:
     """Attention among all tokens, of queries, keys and values side by side."""
     tokens, width = len(packed), packed.shape[1] // 3
     found, head = packed.new_empty(tokens, width), width // heads
-    queries, keys = 64, 128
-    rest = tokens % keys
-    kernels.attend[(-(-tokens // queries), heads)](
+    rest = tokens % reach.keys
+    kernels.attend[(-(-tokens // reach.queries), heads)](
         packed,
         found,
         tokens,
@@ -172,13 +182,14 @@ def attend(packed: Float[Tensor, "tokens 3*width"], heads: int) -> Tokens:
         WIDTH=width,
         HEAD=head,
         HEAD_UP=round_up(head),
-        QUERIES=queries,
-        KEYS=keys,
-        FULL=tokens // keys,
+        QUERIES=reach.queries,
+        KEYS=reach.keys,
+        FULL=tokens // reach.keys,
         REST=round_up(rest) if rest > 1 else 0,
         LONE=rest == 1,
-        STAGES=2,
+        STAGES=reach.stages,
         CHAINED=packed.is_cuda,
+        num_warps=reach.warps,
         launch_pdl=packed.is_cuda,
     )
     return found
