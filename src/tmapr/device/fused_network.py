@@ -77,11 +77,10 @@ class FusedNetwork(nn.Module):
         """All tokens after the final norm, in half precision."""
         from tmapr.device.vit_layers import add_normalise, embed, run_block
 
-        blocks = self._encoder.blocks
-        norms = [*(block.norm1 for block in blocks), self._encoder.norm]
-        stream = add_normalise(
-            embed(picture, self._encoder.patches.get_parameter("weight"), self.base, PATCH), None, norms[0]
-        )
+        patches, blocks, norm = self._encoder
+        norms = [*(block.norm1 for block in blocks), norm]
+        tokens = embed(picture, patches.get_parameter("weight"), self.base, PATCH)
+        stream = add_normalise(tokens, None, norms[0])
         for block, after in zip(blocks, norms[1:], strict=True):
             stream = run_block(stream, block, after)
         return stream.normal

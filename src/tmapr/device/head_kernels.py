@@ -159,3 +159,15 @@ def tell_pose(
     length = tl.maximum(tl.sqrt(tl.sum(heading * heading, axis=0)), least)
     tl.store(pose + axis, position + tl.load(position_bias + axis))
     tl.store(pose + 2 + axis, heading / length)
+
+
+@triton.jit
+def scale_row(given, found, least, WIDTH: tl.constexpr, WIDTH_UP: tl.constexpr, CHAINED: tl.constexpr):
+    """One row to length 1 in float64, then the nearest float32."""
+    column = tl.arange(0, WIDTH_UP)
+    inside, at = column < WIDTH, tl.program_id(0) * WIDTH + column
+    follow(CHAINED)
+    wide = tl.load(given + at, mask=inside, other=0.0).to(tl.float64)
+    lead(CHAINED)
+    length = tl.sqrt(tl.sum(wide * wide, axis=0))
+    tl.store(found + at, (wide / tl.maximum(length, least)).to(tl.float32), mask=inside)

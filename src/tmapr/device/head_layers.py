@@ -130,3 +130,15 @@ def _tell_pose(shared: Float32[Tensor, " hidden"], parts: PoseParts) -> Float32[
         launch_pdl=shared.is_cuda,
     )
     return pose
+
+
+def scale_rows(
+    descriptors: Float32[Tensor, "images dim"], least: float, *, warps: int = 16
+) -> Float32[Tensor, "images dim"]:
+    """Each row to length 1 in float64, or divided by `least` if it is shorter."""
+    images, dim = descriptors.shape
+    found = torch.empty_like(descriptors)
+    kernels.scale_row[(images,)](
+        *(descriptors, found, least), WIDTH=dim, WIDTH_UP=round_up(dim), CHAINED=False, num_warps=warps
+    )
+    return found

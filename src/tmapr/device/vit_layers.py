@@ -31,14 +31,16 @@ class Cut(NamedTuple):
     stages: int = 3
     warps: int = 4
     splits: int = 1
+    tail: int = 0
+    """So many rows beyond the last tile are its own business rather than a tile."""
 
 
 class Reach(NamedTuple):
     """How attention is cut into programs: the queries of one, and the keys that it reads at a time."""
 
     queries: int = 64
-    keys: int = 128
-    stages: int = 2
+    keys: int = 64
+    stages: int = 3
     warps: int = 4
 
 
@@ -57,8 +59,8 @@ class Stream(NamedTuple):
 
 
 _REACH = Reach()
-_QKV, _EXPAND = Cut(deep=64, stages=6), Cut()
-_MIX, _CONTRACT = Cut(wide=32, stages=4, splits=2), Cut(splits=4)
+_QKV, _EXPAND = Cut(), Cut(wide=64)
+_MIX, _CONTRACT = Cut(wide=64, splits=2), Cut(splits=4)
 
 
 def multiply(
@@ -95,7 +97,8 @@ def _launch_product(
 ) -> None:
     (rows, depth), width = given.shape, len(weight)
     chained &= given.is_cuda
-    kernels.multiply[(-(-rows // cut.tall), -(-width // cut.wide), cut.splits)](
+    tail = rows > cut.tall and 0 < rows % cut.tall <= cut.tail
+    kernels.multiply[(-(-rows // cut.tall) - tail, -(-width // cut.wide), cut.splits)](
         TensorDescriptor.from_tensor(given, [cut.tall, cut.deep]),
         TensorDescriptor.from_tensor(weight, [cut.wide, cut.deep]),
         weight,
@@ -110,6 +113,7 @@ def _launch_product(
         WIDE=cut.wide,
         DEEP=cut.deep,
         STAGES=cut.stages,
+        TAIL=tail,
         CHAINED=chained,
         num_warps=cut.warps,
         launch_pdl=chained,
@@ -137,8 +141,9 @@ def embed(
         WIDTH=width,
         TALL=64,
         WIDE=64,
-        DEEP=64,
+        DEEP=256,
         CHAINED=picture.is_cuda,
+        num_warps=8,
         launch_pdl=picture.is_cuda,
     )
     return found
