@@ -35,6 +35,8 @@ COMPILED = {
     "tmapr.device.ranking_kernels",
     "tmapr.device.recognition_kernels",
     "tmapr.device.standardising_kernels",
+    "tmapr.device.vit_kernels",
+    "tmapr.device.head_kernels",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

@@ -47,6 +47,12 @@ def test_a_layer_is_torch_s(activation, torch_s):
     torch.testing.assert_close(found.double(), expected, **ROUNDING)
 
 
+def test_rows_beyond_the_last_tile_can_be_its_own():
+    given, weight, bias = draw(33, 40), draw(72, 40) / 6, draw(72)
+    alone, joined = (vit_layers.multiply(given, weight, bias, cut=SMALL._replace(tail=tail)) for tail in (0, 1))
+    torch.testing.assert_close(joined, alone, rtol=0, atol=0)
+
+
 def test_shares_of_a_layer_add_up_to_it():
     layer = nn.Linear(72, 40).to(DEVICE, HALF)
     given = draw(17, 72)
@@ -78,7 +84,7 @@ def test_a_norm_adds_what_a_branch_left(splits):
     torch.testing.assert_close(found.normal, norm(total), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("tokens", "heads"), [(17, 2), (129, 3), (150, 1)])
+@pytest.mark.parametrize(("tokens", "heads"), [(17, 2), (65, 3), (70, 1)])
 def test_attention_is_torch_s(tokens, heads):
     packed = draw(tokens, 3 * WIDTH)
     query, key, value = packed.double().unflatten(1, (3, heads, -1)).permute(1, 2, 0, 3)
@@ -91,6 +97,14 @@ def test_the_transport_is_salad_s():
     plan = transport(scores.T[None], torch.tensor(1.0, device=DEVICE), 3)[0, :-1]
     found = head_layers.aggregate(scores, local, 3)
     torch.testing.assert_close(found, local.float().T @ plan.T, rtol=0, atol=1e-5)
+
+
+def test_rows_are_scaled_to_the_nearest_of_length_one():
+    rows = draw(2, 1000, dtype=torch.float32)
+    wide = rows.double()
+    expected = (wide / torch.linalg.vector_norm(wide, dim=1, keepdim=True)).float()
+    torch.testing.assert_close(head_layers.scale_rows(rows, 1e-38), expected, rtol=0, atol=0)
+    assert not head_layers.scale_rows(torch.zeros(1, 8, device=DEVICE), 1e-38).any()
 
 
 def build(*, registers=0, pooled=None, parts=1):

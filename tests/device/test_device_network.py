@@ -10,21 +10,23 @@ import pytest
 
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 
-ATTENTION = {"WIDTH": 768, "QUERIES": 64, "KEYS": 128, "FULL": 2, "REST": 0, "STAGES": 2}
-PRODUCT = {"WIDTH": 3072, "DEPTH": 768, "SHARE": 768, "TALL": 64, "WIDE": 128, "DEEP": 128, "STAGES": 3}
+ATTENTION = {"WIDTH": 768, "QUERIES": 64, "KEYS": 64, "FULL": 4, "REST": 0, "STAGES": 3}
+PRODUCT = {"WIDTH": 3072, "DEPTH": 768, "SHARE": 768, "TALL": 64, "WIDE": 128, "DEEP": 128, "STAGES": 3, "TAIL": True}
 SALAD = {"CLUSTERS": 64, "CHANNELS": 128, "CLUSTERS_UP": 64}
 FIXED = {
-    "embed": {"LEAD": 1, "SIDE": 14, "WIDTH": 768, "TALL": 64, "WIDE": 64, "DEEP": 64},
+    "embed": {"LEAD": 1, "SIDE": 14, "WIDTH": 768, "TALL": 64, "WIDE": 64, "DEEP": 256},
     "multiply": PRODUCT | {"ACTIVATION": "gelu"},
     "add_normalise": {"WIDTH": 768, "WIDTH_UP": 1024, "SPLITS": 4},
     "attend": ATTENTION | {"HEAD": 64, "HEAD_UP": 64, "LONE": True},
     "aggregate": SALAD | {"ITERATIONS": 3, "PATCHES_UP": 256, "WIDE": 32},
     "normalise_parts": SALAD | {"TOKEN": 256, "TOKEN_UP": 256, "CHANNELS_UP": 128},
-    "average": {"WIDTH": 3072, "TALL": 64, "WIDE": 64},
-    "multiply_vector": {"WIDTH": 768, "DEPTH": 3072, "ACTIVATION": "none", "TALL": 8, "DEEP": 512},
+    "average": {"WIDTH": 3072, "TALL": 256, "WIDE": 16},
+    "multiply_vector": {"WIDTH": 768, "DEPTH": 3072, "ACTIVATION": "none", "TALL": 4, "DEEP": 1024},
     "tell_pose": {"DEPTH": 512, "DEPTH_UP": 512},
+    "scale_row": {"WIDTH": 8448, "WIDTH_UP": 16384},
 }
-HALVES = {"rows_of_weight", "weight", "bias", "gain", "shift", "normal", "packed", "local", "found"}
+WARPS = {"embed": 8, "aggregate": 8, "normalise_parts": 8, "add_normalise": 8, "scale_row": 16}
+HALVES = {"rows_of_weight", "weight", "bias", "gain", "shift", "normal", "packed", "local"}
 REALS = {"least", "scale"}
 NUMBERS = {"rows", "tokens", "across", "patches"}
 
@@ -67,7 +69,7 @@ def build(name, half):
         if types[argument].startswith("*")
     }
     source = ASTSource(kernel, types, constants, aligned)
-    return triton.compile(source, GPUTarget("cuda", 90, 32), {"num_warps": 8 if "CLUSTERS" in fixed else 4})
+    return triton.compile(source, GPUTarget("cuda", 90, 32), {"num_warps": WARPS.get(name, 4)})
 
 
 @pytest.mark.parametrize("half", ["fp16", "bf16"])

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
-from tmapr.device.network_parts import PoseParts, SaladParts, read_base, read_encoder, read_pose, read_salad
+from tmapr.device.network_parts import read_base, read_encoder, read_pose, read_salad
 from tmapr.device.triangle import runs_kernels
 from tmapr.perception.apr import AprHead
 from tmapr.perception.encoder import Features
@@ -22,15 +22,14 @@ Outputs = tuple[Float[Tensor, "images _"], ...]
 
 _ALIGNED = 8
 """A token's width is a multiple: rows of half precision then begin at multiples of 16 bytes."""
-_MOST_SHARES = 32768
-"""Of patches to clusters, which one program holds in its registers."""
+_MOST_PATCHES = 512
+"""More of them keep a GPU busy by a library's products too."""
 
 
 def fuse(network: Network, vit: VisionTransformer) -> "Network | FusedNetwork":
-    """The lowered network of this ViT with the kernels for one image, if they can be had."""
-    if not find_spec("triton") or vit.channels % _ALIGNED:
-        return network
-    return FusedNetwork(network, vit)
+    """The lowered network of this ViT with the kernels for one image, if it has a size for which they are made."""
+    small = vit.native[0] * vit.native[1] <= _MOST_PATCHES
+    return FusedNetwork(network, vit) if small and vit.channels % _ALIGNED == 0 else network
 
 
 class FusedNetwork(nn.Module):
@@ -41,6 +40,7 @@ class FusedNetwork(nn.Module):
     def __init__(self, plain: Network, vit: VisionTransformer) -> None:
         super().__init__()
         self.plain = plain
+        self._has_kernels = find_spec("triton") is not None
         self._size = vit.native[0] * PATCH, vit.native[1] * PATCH
         self._grid, self._patches = vit.native, vit.native[0] * vit.native[1]
         self._encoder, self._salad = read_encoder(vit), read_salad(plain.descriptor)
@@ -56,17 +56,16 @@ class FusedNetwork(nn.Module):
     def forward(self, pictures: UInt8[Tensor, "images height width"]) -> Outputs:
         """Descriptor, then position and heading if there is a pose head."""
         one = len(pictures) == 1 and pictures.shape[1:] == self._size
-        return self._see(pictures) if one and runs_kernels(pictures.device) else self.plain(pictures)
+        by_kernels = one and self._has_kernels and runs_kernels(pictures.device)
+        return self._see(pictures) if by_kernels else self.plain(pictures)
 
     def _see(self, picture: UInt8[Tensor, "1 height width"]) -> Outputs:
         tokens = self._encode(picture)
-        if self.apr is None:
-            return (self._describe(tokens),)
-        if not tokens.is_cuda:
+        if self.apr is None or not tokens.is_cuda:
             return self._describe(tokens), *self._locate(tokens)
         # The descriptor's head is the shorter one: it has a stream of its own, and is done when the pose is.
         here = torch.cuda.current_stream()
-        self._aside = self._aside or torch.cuda.Stream()
+        self._aside = self._aside or torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self._aside.wait_stream(here)
         with torch.cuda.stream(self._aside):
             descriptor = self._describe(tokens)
@@ -78,9 +77,10 @@ class FusedNetwork(nn.Module):
         """All tokens after the final norm, in half precision."""
         from tmapr.device.vit_layers import add_normalise, embed, run_block
 
-        blocks = self._encoder.blocks
-        norms = [*(block.norm1 for block in blocks), self._encoder.norm]
-        stream = add_normalise(embed(picture, self._encoder.patches, self.base, PATCH), None, norms[0])
+        patches, blocks, norm = self._encoder
+        norms = [*(block.norm1 for block in blocks), norm]
+        tokens = embed(picture, patches.get_parameter("weight"), self.base, PATCH)
+        stream = add_normalise(tokens, None, norms[0])
         for block, after in zip(blocks, norms[1:], strict=True):
             stream = run_block(stream, block, after)
         return stream.normal
@@ -93,8 +93,10 @@ class FusedNetwork(nn.Module):
         return describe(tokens[0], tokens[-self._patches :], self._salad)
 
     def _locate(self, tokens: Float[Tensor, "tokens width"]) -> Outputs:
+        if self.apr is None:
+            return ()
         if self._pose is None:
-            return self.plain.apr(self._read_features(tokens))
+            return self.apr(self._read_features(tokens))
         from tmapr.device.head_layers import locate
 
         return locate(tokens[-self._patches :], self._pose)

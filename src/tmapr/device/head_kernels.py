@@ -93,11 +93,8 @@ def average(given, found, rows, WIDTH: tl.constexpr, TALL: tl.constexpr, WIDE: t
     line, column = tl.arange(0, TALL), tl.program_id(0) * WIDE + tl.arange(0, WIDE)
     known = column < WIDTH
     follow(CHAINED)
-    total = tl.zeros([TALL, WIDE], tl.float32)
-    for start in range(0, rows, TALL):
-        inside = (start + line < rows)[:, None] & known[None, :]
-        at = (start + line)[:, None] * WIDTH + column[None, :]
-        total += tl.load(given + at, mask=inside, other=0.0).to(tl.float32)
+    at = line[:, None] * WIDTH + column[None, :]
+    total = tl.load(given + at, mask=(line < rows)[:, None] & known[None, :], other=0.0).to(tl.float32)
     lead(CHAINED)
     tl.store(found + column, tl.sum(total, axis=0) / rows, mask=known)
 
@@ -121,7 +118,7 @@ def multiply_vector(
     known = line < WIDTH
     follow(CHAINED)
     total = tl.zeros([TALL, DEEP], tl.float32)
-    for start in tl.range(0, DEPTH, DEEP):
+    for start in tl.static_range(0, DEPTH, DEEP):
         inside = start + column < DEPTH
         at = line[:, None] * DEPTH + (start + column)[None, :]
         factor = tl.load(weight + at, mask=known[:, None] & inside[None, :], other=0.0).to(tl.float32)
@@ -162,3 +159,15 @@ def tell_pose(
     length = tl.maximum(tl.sqrt(tl.sum(heading * heading, axis=0)), least)
     tl.store(pose + axis, position + tl.load(position_bias + axis))
     tl.store(pose + 2 + axis, heading / length)
+
+
+@triton.jit
+def scale_row(given, found, least, WIDTH: tl.constexpr, WIDTH_UP: tl.constexpr, CHAINED: tl.constexpr):
+    """One row to length 1 in float64, then the nearest float32."""
+    column = tl.arange(0, WIDTH_UP)
+    inside, at = column < WIDTH, tl.program_id(0) * WIDTH + column
+    follow(CHAINED)
+    wide = tl.load(given + at, mask=inside, other=0.0).to(tl.float64)
+    lead(CHAINED)
+    length = tl.sqrt(tl.sum(wide * wide, axis=0))
+    tl.store(found + at, (wide / tl.maximum(length, least)).to(tl.float32), mask=inside)

@@ -11,8 +11,9 @@ from tmapr.device.vit_layers import Activation, Cut, Tokens, add_normalise, expa
 _LEAST_LENGTH = 1e-12
 """What `torch.nn.functional.normalize` divides by at least."""
 _CUT = Cut(wide=64, deep=128, stages=3)
-_CHANNELS, _AVERAGED, _ROWS, _READ = 32, 64, 8, 512
+_CHANNELS, _AVERAGED, _ROWS, _READ = 32, 16, 4, 1024
 """What one program takes: channels of SALAD, columns of a mean, rows of a matrix and their numbers at a time."""
+
 
 def describe(summary: Float[Tensor, " width"], patches: Tokens, parts: SaladParts) -> Float32[Tensor, "1 dim"]:
     """SALAD's descriptor. Its first launch waits for all that was asked for: it may be on a stream of its own."""
@@ -57,7 +58,7 @@ def multiply_vector(
         DEPTH=layer.in_features,
         ACTIVATION=activation,
         TALL=_ROWS,
-        DEEP=_READ,
+        DEEP=min(_READ, round_up(layer.in_features)),
         CHAINED=given.is_cuda,
         launch_pdl=given.is_cuda,
     )
@@ -70,7 +71,7 @@ def _average(given: Float[Tensor, "tokens width"]) -> Float32[Tensor, " width"]:
     kernels.average[(-(-width // _AVERAGED),)](
         *(given, found, rows),
         WIDTH=width,
-        TALL=_AVERAGED,
+        TALL=round_up(rows),
         WIDE=_AVERAGED,
         CHAINED=given.is_cuda,
         launch_pdl=given.is_cuda,
@@ -81,6 +82,7 @@ def _average(given: Float[Tensor, "tokens width"]) -> Float32[Tensor, " width"]:
 def aggregate(
     scores: Float32[Tensor, "patches clusters"], local: Float[Tensor, "patches channels"], iterations: int
 ) -> Float32[Tensor, "channels clusters"]:
+    """The sums over the patches that an optimal transport to the clusters gives."""
     (patches, clusters), channels = scores.shape, local.shape[1]
     sums = torch.empty(channels, clusters, device=scores.device)
     kernels.aggregate[(-(-channels // _CHANNELS),)](
@@ -128,3 +130,15 @@ def _tell_pose(shared: Float32[Tensor, " hidden"], parts: PoseParts) -> Float32[
         launch_pdl=shared.is_cuda,
     )
     return pose
+
+
+def scale_rows(
+    descriptors: Float32[Tensor, "images dim"], least: float, *, warps: int = 16
+) -> Float32[Tensor, "images dim"]:
+    """Each row to length 1 in float64, or divided by `least` if it is shorter."""
+    images, dim = descriptors.shape
+    found = torch.empty_like(descriptors)
+    kernels.scale_row[(images,)](
+        *(descriptors, found, least), WIDTH=dim, WIDTH_UP=round_up(dim), CHAINED=False, num_warps=warps
+    )
+    return found

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Float32
+from jaxtyping import Float32
 from torch import Tensor, nn
 
 from tmapr.perception.apr import AprHead, Layer
@@ -13,6 +13,8 @@ from tmapr.perception.vit import VisionTransformer
 
 _ALIGNED = 8
 """Numbers of half precision in 16 bytes: the tensor descriptors' rows begin at multiples."""
+_MOST_CLUSTERS, _MOST_CHANNELS = 64, 512
+"""One program holds all shares of patches to clusters in its registers, another all sums."""
 
 Pair = tuple[nn.Linear, nn.Linear]
 
@@ -32,7 +34,7 @@ class Block(NamedTuple):
 class EncoderParts(NamedTuple):
     """A ViT; its first layer is the matrix that a patch of one channel is multiplied with."""
 
-    patches: Float[Tensor, "width pixels"]
+    patches: nn.Module
     blocks: tuple[Block, ...]
     norm: nn.LayerNorm
 
@@ -58,7 +60,7 @@ class PoseParts(NamedTuple):
 def read_encoder(vit: VisionTransformer) -> EncoderParts:
     """Of a ViT whose branches have no scale after them any more, and whose first layer is a matrix."""
     blocks = tuple(_read_block(block, vit.heads) for block in vit.blocks)
-    return EncoderParts(vit.patch_embed.get_parameter("weight"), blocks, vit.norm)
+    return EncoderParts(vit.patch_embed, blocks, vit.norm)
 
 
 def read_base(vit: VisionTransformer) -> Float32[Tensor, "tokens width"]:
@@ -78,7 +80,8 @@ def read_salad(descriptor: nn.Module) -> SaladParts | None:
         return None
     cluster, score = (_read_pair(salad, name, "first", "last") for name in ("cluster_features", "score"))
     parts = SaladParts(cluster, score, _read_pair(salad, "token_features.inner", "0", "2"), salad.iterations)
-    return parts if cluster[1].in_features % _ALIGNED == score[1].in_features % _ALIGNED == 0 else None
+    fits = salad.clusters <= _MOST_CLUSTERS and cluster[1].out_features <= _MOST_CHANNELS
+    return parts if fits and cluster[1].in_features % _ALIGNED == score[1].in_features % _ALIGNED == 0 else None
 
 
 def read_pose(head: AprHead) -> PoseParts | None:

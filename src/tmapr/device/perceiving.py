@@ -10,6 +10,7 @@ of its own: while one computes, the other is copied out and in.
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import groupby, repeat
 from queue import LifoQueue
 from threading import Lock, RLock
@@ -24,6 +25,7 @@ from tmapr.device.fused_preparation import ChoosePreparation, choose_preparation
 from tmapr.device.graphs import Lane, Moment, Queue, Replayed, staying_on
 from tmapr.device.precision import lower_precision
 from tmapr.device.preparation import FAULTS
+from tmapr.device.triangle import runs_kernels
 from tmapr.perception.image import Image
 from tmapr.perception.network import Network, move_network
 from tmapr.perception.perceiver import AnyPicture, Outputs, Seen
@@ -133,6 +135,10 @@ class SeeingNetwork(nn.Module):
 
 def scale_rows(descriptors: Float32[Tensor, "images dim"]) -> Float32[Tensor, "images dim"]:
     """To length 1 in float64, then the nearest float32: the numbers that the host makes and a file keeps."""
+    if runs_kernels(descriptors.device) and find_spec("triton"):
+        from tmapr.device.head_layers import scale_rows as scale_by_kernel
+
+        return scale_by_kernel(descriptors.contiguous(), _LEAST_LENGTH)
     wide = descriptors.double()
     length = torch.linalg.vector_norm(wide, dim=1, keepdim=True)
     return (wide / length.clamp(min=_LEAST_LENGTH)).float()

@@ -31,6 +31,17 @@ class Cut(NamedTuple):
     stages: int = 3
     warps: int = 4
     splits: int = 1
+    tail: int = 0
+    """So many rows beyond the last tile are its own business rather than a tile."""
+
+
+class Reach(NamedTuple):
+    """How attention is cut into programs: the queries of one, and the keys that it reads at a time."""
+
+    queries: int = 64
+    keys: int = 64
+    stages: int = 3
+    warps: int = 4
 
 
 class Branch(NamedTuple):
@@ -47,8 +58,9 @@ class Stream(NamedTuple):
     normal: Tokens
 
 
-_QKV, _EXPAND = Cut(deep=64, stages=6), Cut()
-_MIX, _CONTRACT = Cut(wide=32, stages=4, splits=2), Cut(splits=4)
+_REACH = Reach()
+_QKV, _EXPAND = Cut(), Cut(wide=64)
+_MIX, _CONTRACT = Cut(wide=64, splits=2), Cut(splits=4)
 
 
 def multiply(
@@ -85,7 +97,8 @@ def _launch_product(
 ) -> None:
     (rows, depth), width = given.shape, len(weight)
     chained &= given.is_cuda
-    kernels.multiply[(-(-rows // cut.tall), -(-width // cut.wide), cut.splits)](
+    tail = rows > cut.tall and 0 < rows % cut.tall <= cut.tail
+    kernels.multiply[(-(-rows // cut.tall) - tail, -(-width // cut.wide), cut.splits)](
         TensorDescriptor.from_tensor(given, [cut.tall, cut.deep]),
         TensorDescriptor.from_tensor(weight, [cut.wide, cut.deep]),
         weight,
@@ -100,6 +113,7 @@ def _launch_product(
         WIDE=cut.wide,
         DEEP=cut.deep,
         STAGES=cut.stages,
+        TAIL=tail,
         CHAINED=chained,
         num_warps=cut.warps,
         launch_pdl=chained,
@@ -127,8 +141,9 @@ def embed(
         WIDTH=width,
         TALL=64,
         WIDE=64,
-        DEEP=64,
+        DEEP=256,
         CHAINED=picture.is_cuda,
+        num_warps=8,
         launch_pdl=picture.is_cuda,
     )
     return found
@@ -153,18 +168,18 @@ def add_normalise(tokens: Tokens, branch: Branch | None, norm: nn.LayerNorm) -> 
         WIDTH_UP=round_up(width),
         SPLITS=0 if branch is None else len(branch.shares),
         CHAINED=tokens.is_cuda,
+        num_warps=8,
         launch_pdl=tokens.is_cuda,
     )
     return Stream(summed, normal)
 
 
-def attend(packed: Float[Tensor, "tokens 3*width"], heads: int) -> Tokens:
+def attend(packed: Float[Tensor, "tokens 3*width"], heads: int, reach: Reach = _REACH) -> Tokens:
     """Attention among all tokens, of queries, keys and values side by side."""
     tokens, width = len(packed), packed.shape[1] // 3
     found, head = packed.new_empty(tokens, width), width // heads
-    queries, keys = 64, 128
-    rest = tokens % keys
-    kernels.attend[(-(-tokens // queries), heads)](
+    rest = tokens % reach.keys
+    kernels.attend[(-(-tokens // reach.queries), heads)](
         packed,
         found,
         tokens,
@@ -172,13 +187,14 @@ def attend(packed: Float[Tensor, "tokens 3*width"], heads: int) -> Tokens:
         WIDTH=width,
         HEAD=head,
         HEAD_UP=round_up(head),
-        QUERIES=queries,
-        KEYS=keys,
-        FULL=tokens // keys,
+        QUERIES=reach.queries,
+        KEYS=reach.keys,
+        FULL=tokens // reach.keys,
         REST=round_up(rest) if rest > 1 else 0,
         LONE=rest == 1,
-        STAGES=2,
+        STAGES=reach.stages,
         CHAINED=packed.is_cuda,
+        num_warps=reach.warps,
         launch_pdl=packed.is_cuda,
     )
     return found
