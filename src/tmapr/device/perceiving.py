@@ -8,7 +8,7 @@ of its own: while one computes, the other is copied out and in.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import groupby, repeat
@@ -63,11 +63,12 @@ class DeviceEye:
         device: str,
         dtype: torch.dtype = torch.float16,
         choose: ChoosePreparation = choose_preparation,
+        assemble: "Assemble | None" = None,
     ) -> None:
         self._image = image
         self._size = size
         self.takes_counts = not image.bilateral
-        self._choose = choose
+        self._choose, self._assemble = choose, assemble or SeeingNetwork
         self._device = torch.device(device)
         self._network = move_network(lower_precision(network, dtype), self._device).eval().requires_grad_(False)
         self.turn = RLock()
@@ -113,9 +114,9 @@ class DeviceEye:
     def _build(self, shape: Shape) -> "SeeingNetwork":
         given = shape.height, shape.width
         if self._image.bilateral:
-            return SeeingNetwork(None, self._network)
+            return self._assemble(None, self._network)
         prepare = self._choose(self._image, given, shape.depth, self._size, self._device)
-        return SeeingNetwork(prepare.to(self._device), self._network)
+        return self._assemble(prepare.to(self._device), self._network)
 
 
 class SeeingNetwork(nn.Module):
@@ -131,6 +132,10 @@ class SeeingNetwork(nn.Module):
         pictures, faults = self.prepare(counts) if self.prepare else (counts, counts.new_zeros(len(counts)))
         descriptors, *pose = self.network(pictures)
         return torch.cat([scale_rows(descriptors), *pose, faults.float()[:, None]], dim=1)
+
+
+Assemble = Callable[[nn.Module | None, Network], SeeingNetwork]
+"""What a pass is made of, from what prepares images, if anything does there, and the network."""
 
 
 def scale_rows(descriptors: Float32[Tensor, "images dim"]) -> Float32[Tensor, "images dim"]:
@@ -197,13 +202,11 @@ class DevicePass:
         with staying_on(self._device), self._lane.copying():
             self._fetched.copy_(self._rows, non_blocking=True)
             self._done.record()
-            self._done.wait()
+        self._done.wait()
         return self.read(self._fetched.numpy().copy())
 
     def read(self, rows: Float[np.ndarray, "images _"]) -> Seen:
         """What rows mean that crossed to the host."""
-        self._done.wait()
-        rows = self._fetched.numpy().copy()
         descriptors, pose = rows[:, : -1 - self._pose], rows[:, -1 - self._pose : -1]
         outputs = Outputs(descriptors, pose[:, :2], pose[:, 2:]) if self._pose else Outputs(descriptors)
         return Seen(outputs, tuple(FAULTS[int(code)] for code in rows[:, -1]))
