@@ -95,6 +95,11 @@ class DeviceClassifier:
         return int(self._fitted["width"])
 
     @property
+    def row_count(self) -> int:
+        """Rows of a lesson."""
+        return RANK if self._unscented else 1
+
+    @property
     def ledger(self) -> Ledger:
         """What is in it, by name."""
         return self._ledger
@@ -139,10 +144,9 @@ class DeviceClassifier:
         weight = self._attenuation.weight(residual) if self._attenuation else 1.0
         self.places.enter(place)
         self.shortcut.take(place, weight)
-        count = RANK if self._unscented else 1
         step = noted.step if self._unscented else None
-        weights = weight * self._shares
-        return self._ledger.enter(noted.rows[:count], weights, place, cell, noted.view, step)
+        rows, weights = noted.rows[: self.row_count], weight * self._shares
+        return self._ledger.enter(rows, weights, place, cell, noted.view, step, noted.name)
 
     def _absorb_noted(self, view: Float[Tensor, " dim"], place: Int[Tensor, "1"], weight: Float[Tensor, ""]) -> None:
         self.ridge.absorb_place(place[0], weight * self.places.update_weights, self._terms)
@@ -219,8 +223,7 @@ class DeviceClassifier:
         Raises if the ridge refused it; unlike `learn`, U and G have then learned it nevertheless.
         """
         self.ridge.check()
-        count = RANK if self._unscented else 1
-        rows, weights = self._fetch(taught.rows)[:count], self._fetch(taught.weights)[:count]
+        rows, weights = (self._fetch(each)[: self.row_count] for each in (taught.rows, taught.weights))
         column, row = self.grid.cells[place].tolist()
         step = self._fetch(taught.step) if self._unscented else None
         return self._ledger.enter(rows, weights, place, (column, row), self._fetch(taught.view), step)

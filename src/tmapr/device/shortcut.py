@@ -1,6 +1,7 @@
 """The short way to a lesson: a view that was observed as part of a frame is learned without reading K again."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.device.graphs import Recorded
+from tmapr.places.lessons import BegunName, begin_name
 
 Vector = Float[np.ndarray, " dim"]
 Absorb = Callable[[Float[Tensor, " dim"], Int[Tensor, "1"], Float[Tensor, ""]], None]
@@ -29,6 +31,8 @@ class Noted(NamedTuple):
     """The last lesson by then."""
     generation: int
     """Of the classifier's tensors."""
+    name: BegunName | None = None
+    """Of the lesson that it may become: hashing its rows takes a third of a millisecond."""
 
 
 class Shortcut:
@@ -40,10 +44,13 @@ class Shortcut:
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
         self._weight = torch.ones((), dtype=torch.float64, device=device)
         self._recorded: tuple[Tensor, int, Recorded] | None = None
+        self._aside: ThreadPoolExecutor | None = None
+        """From the first lesson on: then others will come, and names are begun when views are noted."""
 
-    def note(self, noted: Noted) -> None:
-        """The last one."""
-        self._noted = noted
+    def note(self, noted: Noted, count: int) -> None:
+        """The last one, so many of whose rows are learned."""
+        name = begin_name(noted.after, noted.rows[:count], self._aside) if self._aside else None
+        self._noted = noted._replace(name=name)
 
     def forget(self) -> None:
         """The ridge is asked for something else."""
@@ -60,6 +67,7 @@ class Shortcut:
         noted, self._noted = self._noted, None
         if noted is None:
             raise ValueError("nothing was noted that could be learned")
+        self._aside = self._aside or ThreadPoolExecutor(max_workers=1)
         self._place.fill_(place)
         self._weight.fill_(weight)
         if not self._recorded or self._recorded[0] is not noted.there or self._recorded[1] != noted.generation:

@@ -19,7 +19,7 @@ from tmapr.device.condition import DeviceCondition
 from tmapr.device.crossing import Crossing, Fetched
 from tmapr.device.driving import DriveCondition
 from tmapr.device.found import Found
-from tmapr.device.graphs import Recorded
+from tmapr.device.graphs import Moment, Recorded
 from tmapr.device.memory import DeviceMemory
 from tmapr.device.perceiving import POSE, DeviceEye, DevicePass
 from tmapr.device.placing import SENT, Ahead, DevicePlacer, split_numbers
@@ -72,6 +72,9 @@ class DeviceWay:
         self._recogniser = Recogniser(kit.retrieval, kit.there, scored, self.drive.there, kit.radius)
         self.descriptor = self.drive.descriptor
         self._sent = torch.zeros(SENT, dtype=torch.float64, device=device)
+        # A copy from memory that is not pinned would wait for all that the device has to do.
+        self._to_send = torch.zeros(SENT, dtype=torch.float64, pin_memory=device.type == "cuda")
+        self._arrived = Moment(device)
         self._device, self._generation = device, kit.classifier.generation
         self._look = Recorded(self._look_there, device)
         self._look_again = Recorded(self._look_with_matches, device)
@@ -165,7 +168,7 @@ class DeviceWay:
             classifier.ridge.check()
         rows, here = fetched["rows"].reshape(RANK, -1), (fetched["step"], fetched["answers"])
         noted = Noted(found.view, there.view, rows, *here, classifier.ledger.last, classifier.generation)
-        classifier.shortcut.note(noted)
+        classifier.shortcut.note(noted, classifier.row_count)
 
     def _begin(self, percept: Percept, metres: float | None) -> _Begun:
         """With a descriptor that the host has."""
@@ -183,7 +186,10 @@ class DeviceWay:
         self._kit.classifier.shortcut.forget()
         self.drive.there.turn_to(stamp)
         self.placer.send_local(None)
-        self._sent.copy_(torch.from_numpy(self.placer.list_numbers(stamp, metres, head)))
+        self._arrived.wait()
+        self._to_send.numpy()[:] = self.placer.list_numbers(stamp, metres, head)
+        self._sent.copy_(self._to_send, non_blocking=True)
+        self._arrived.record()
 
     def _look_there(self) -> None:
         self._found = found = self._recogniser.recognise(self.descriptor)
