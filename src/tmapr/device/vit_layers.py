@@ -150,14 +150,16 @@ def embed(
 
 
 def add_normalise(tokens: Tokens, branch: Branch | None, norm: nn.LayerNorm) -> Stream:
-    """The tokens with a branch's result, and their norm in the precision of its weights."""
+    """The tokens with a branch's result, float32 ones where they lie, and their norm in the precision of its weights."""
     rows, width = tokens.shape
-    summed = tokens if branch is None else tokens if tokens.dtype is torch.float32 else torch.empty_like(tokens).float()
+    shares, bias = branch or (None, None)
+    stays = shares is None or tokens.dtype is torch.float32
+    summed = tokens if stays else torch.empty_like(tokens, dtype=torch.float32)
     normal = torch.empty_like(tokens, dtype=norm.weight.dtype)
     kernels.add_normalise[(rows,)](
         tokens,
-        None if branch is None else branch.shares,
-        None if branch is None else branch.bias,
+        shares,
+        bias,
         summed,
         norm.weight,
         norm.bias,
@@ -166,7 +168,7 @@ def add_normalise(tokens: Tokens, branch: Branch | None, norm: nn.LayerNorm) -> 
         norm.eps,
         WIDTH=width,
         WIDTH_UP=round_up(width),
-        SPLITS=0 if branch is None else len(branch.shares),
+        SPLITS=0 if shares is None else len(shares),
         CHAINED=tokens.is_cuda,
         num_warps=8,
         launch_pdl=tokens.is_cuda,
