@@ -47,12 +47,6 @@ def test_a_layer_is_torch_s(activation, torch_s):
     torch.testing.assert_close(found.double(), expected, **ROUNDING)
 
 
-def test_rows_beyond_the_last_tile_can_be_its_own():
-    given, weight, bias = draw(33, 40), draw(72, 40) / 6, draw(72)
-    alone, joined = (vit_layers.multiply(given, weight, bias, cut=SMALL._replace(tail=tail)) for tail in (0, 1))
-    torch.testing.assert_close(joined, alone, rtol=0, atol=0)
-
-
 def test_shares_of_a_layer_add_up_to_it():
     layer = nn.Linear(72, 40).to(DEVICE, HALF)
     given = draw(17, 72)

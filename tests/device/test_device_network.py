@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 
 ATTENTION = {"WIDTH": 768, "QUERIES": 64, "KEYS": 64, "FULL": 4, "REST": 0, "STAGES": 3}
-PRODUCT = {"WIDTH": 3072, "DEPTH": 768, "SHARE": 768, "TALL": 64, "WIDE": 128, "DEEP": 128, "STAGES": 3, "TAIL": True}
+PRODUCT = {"WIDTH": 3072, "DEPTH": 768, "SHARE": 768, "TALL": 64, "WIDE": 128, "DEEP": 128, "STAGES": 3}
 SALAD = {"CLUSTERS": 64, "CHANNELS": 128, "CLUSTERS_UP": 64}
 FIXED = {
     "embed": {"LEAD": 1, "SIDE": 14, "WIDTH": 768, "TALL": 64, "WIDE": 64, "DEEP": 256},

@@ -1,4 +1,4 @@
-"""Triton kernels of a Transformer for one image: a layer in six launches, no number of it written twice.
+"""Triton kernels of a Transformer for one image: a layer in seven launches.
 
 Products are of half precision and summed in float32; the residual, statistics and softmax are float32. A product that
 is wanted by a sum over all its columns next (a norm) is cut along its depth into `SPLITS` shares, which `add_normalise`
@@ -98,32 +98,6 @@ def embed(
 
 
 @triton.jit
-def _finish(
-    total,
-    bias,
-    found,
-    top,
-    left,
-    rows,
-    WIDTH: tl.constexpr,
-    ACTIVATION: tl.constexpr,
-    TALL: tl.constexpr,
-    WIDE: tl.constexpr,
-):
-    """Write a tile of a product, with its bias and activation."""
-    line, column = top + tl.arange(0, TALL), left + tl.arange(0, WIDE)
-    known = column < WIDTH
-    if bias is not None:
-        total += tl.load(bias + column, mask=known, other=0.0).to(tl.float32)[None, :]
-    if ACTIVATION == "gelu":
-        total = apply_gelu(total)
-    if ACTIVATION == "relu":
-        total = tl.maximum(total, 0.0)
-    at = (tl.program_id(2) * rows + line)[:, None] * WIDTH + column[None, :]
-    tl.store(found + at, total.to(found.dtype.element_ty), mask=(line < rows)[:, None] & known[None, :])
-
-
-@triton.jit
 def multiply(
     given,
     weight,
@@ -139,33 +113,30 @@ def multiply(
     WIDE: tl.constexpr,
     DEEP: tl.constexpr,
     STAGES: tl.constexpr,
-    TAIL: tl.constexpr,
     CHAINED: tl.constexpr,
 ):
     """A tile of given · weightᵀ over one `SHARE` of the depth; with a bias and an activation if that is all of it.
 
-    Both come as tensor descriptors, whose numbers beyond an edge are 0. With a `TAIL` the last tile has a few rows
-    more, as a tile of their own that is mostly empty: reading the weights once more for them would take longer.
+    Both come as tensor descriptors, whose numbers beyond an edge are 0.
     """
     top, left, first = tl.program_id(0) * TALL, tl.program_id(1) * WIDE, tl.program_id(2) * SHARE
+    line, column = top + tl.arange(0, TALL), left + tl.arange(0, WIDE)
+    known = column < WIDTH
     if CHAINED and top == 0:
-        column = tl.minimum(left + tl.arange(0, WIDE), WIDTH - 1)
-        _fetch_early(rows_of_weight + column * DEPTH + first, SHARE)
+        _fetch_early(rows_of_weight + tl.minimum(column, WIDTH - 1) * DEPTH + first, SHARE)
     follow(CHAINED)
     total = tl.zeros([TALL, WIDE], tl.float32)
-    if TAIL and tl.program_id(0) == tl.num_programs(0) - 1:
-        below = tl.zeros([TALL, WIDE], tl.float32)
-        for start in tl.range(first, first + SHARE, DEEP, num_stages=STAGES):
-            factor = weight.load([left, start]).T
-            total = tl.dot(given.load([top, start]), factor, total)
-            below = tl.dot(given.load([top + TALL, start]), factor, below)
-        lead(CHAINED)
-        _finish(below, bias, found, top + TALL, left, rows, WIDTH, ACTIVATION, TALL, WIDE)
-    else:
-        for start in tl.range(first, first + SHARE, DEEP, num_stages=STAGES):
-            total = tl.dot(given.load([top, start]), weight.load([left, start]).T, total)
-        lead(CHAINED)
-    _finish(total, bias, found, top, left, rows, WIDTH, ACTIVATION, TALL, WIDE)
+    for start in tl.range(first, first + SHARE, DEEP, num_stages=STAGES):
+        total = tl.dot(given.load([top, start]), weight.load([left, start]).T, total)
+    lead(CHAINED)
+    if bias is not None:
+        total += tl.load(bias + column, mask=known, other=0.0).to(tl.float32)[None, :]
+    if ACTIVATION == "gelu":
+        total = apply_gelu(total)
+    if ACTIVATION == "relu":
+        total = tl.maximum(total, 0.0)
+    at = (tl.program_id(2) * rows + line)[:, None] * WIDTH + column[None, :]
+    tl.store(found + at, total.to(found.dtype.element_ty), mask=(line < rows)[:, None] & known[None, :])
 
 
 @triton.jit
