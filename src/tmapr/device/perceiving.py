@@ -134,7 +134,7 @@ class SeeingNetwork(nn.Module):
         return torch.cat([scale_rows(descriptors), *pose, faults.float()[:, None]], dim=1)
 
 
-Assemble = Callable[[nn.Module | None, Network], SeeingNetwork]
+Assemble = Callable[[nn.Module | None, Network | FusedNetwork], SeeingNetwork]
 """What a pass is made of, from what prepares images, if anything does there, and the network."""
 
 

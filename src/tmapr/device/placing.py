@@ -16,6 +16,7 @@ Local matches are looked for on the host, since they need its pictures: a frame 
 each reference along the route, 160 kB for 20 000, and zeros stay there for all others.
 """
 
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +101,9 @@ class DevicePlacer:
         now, after = lay_room(begin), lay_room(begin)
         self.state, self._after = now.state, after.state
         self._keep = Recorded(lambda: now.whole.copy_(after.whole), device)
-        self.told = self.local.new_zeros(NUMBERS + 3 * len(route) + 2 * len(begin.belief.off))
+        refs, places = len(route), len(begin.belief.off)
+        self._bounds = tuple(accumulate((NUMBERS, refs, places, places, refs, refs), initial=0))
+        self.told = self.local.new_zeros(self._bounds[-1])
         self.new_drive()
 
     def new_drive(self) -> None:
@@ -187,9 +190,7 @@ class DevicePlacer:
 
     def _tell(self, crossed: Float[np.ndarray, " numbers"]) -> Placing:
         """What is believed by now, from what crossed."""
-        refs, places = len(self.route), len(self.state.belief.off)
-        bounds = np.cumsum([NUMBERS, refs, places, places, refs])
-        told = ToldHere(*np.split(crossed, bounds))
+        told = ToldHere(*(crossed[begin:end] for begin, end in pairwise(self._bounds)))
         self.filter.take(told)
         change, share, seconds, metres, view, peak, p_place, _, p_off = told.numbers.tolist()
         found = Found(self.filter.where, p_off, view, int(peak), p_place)

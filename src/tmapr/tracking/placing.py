@@ -130,6 +130,12 @@ def describe(route: Route, between: Between, radius: float, found: Found, looked
         covariance=reading.covariance,
         share=looked.share,
         new_view=looked.new_view,
-        view_metres=float(np.median(route.lengths[near])),
+        view_metres=_find_median(route.lengths[near]),
         near=route.rows[near],
     )
+
+
+def _find_median(values: Float[np.ndarray, " some"]) -> float:
+    """Of a few numbers: NumPy's own looks at many things first, which takes ten times as long."""
+    ordered, half = np.sort(values), len(values) // 2
+    return float(ordered[half]) if len(values) % 2 else 0.5 * float(ordered[half - 1] + ordered[half])
