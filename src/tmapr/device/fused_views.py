@@ -99,7 +99,7 @@ class FusedViewFilter:
             Launch(peak_kernels.rank_all, blocks, 8, (ground, work, sizes)),
             Launch(peak_kernels.look_around, blocks, 4, (ground, work, sizes)),
             Launch(peak_kernels.match, blocks, 4, (ground, work, sizes)),
-            Launch(settle_kernels.settle, 2 * blocks + sizes.pieces + 1, 8, (*before, *after)),
+            Launch(settle_kernels.settle, 2 * blocks + sizes.pieces + 1, 4, (*before, *after)),
         ]
 
 

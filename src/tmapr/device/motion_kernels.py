@@ -22,8 +22,8 @@ from tmapr.device.route_sums import (
 )
 from tmapr.tracking import speeds
 
-FEW = tl.constexpr(32)
-"""References that a program moves, at all speeds."""
+FEW, _MANY = tl.constexpr(32), tl.constexpr(64)
+"""References that a program moves, at all speeds; and blocks that are summed up at once."""
 _WHOLE = tl.constexpr(2.0**62)
 _HALTED, _STUCK = tl.constexpr(speeds.HALTED), tl.constexpr(speeds.STUCK)
 _SLACK = tl.constexpr(speeds.ODOMETRY_ERROR)
@@ -179,13 +179,14 @@ def _deal_out(ground, work, sizes, kind, block):
     plane, inside = kind * SPEEDS + speed, row < count
     both = (speed < SPEEDS)[:, None] & inside[None, :]
     at = plane[:, None] * count + row[None, :]
-    opened, ends = work.opened + at, work.ends + at
-    parts, end = tl.load(opened, mask=both, other=0), tl.load(ends, mask=both, other=0)
-    tl.store(opened, tl.zeros_like(parts), mask=both & (parts != 0))
-    tl.store(ends, tl.zeros_like(end), mask=both & (end != 0))
-    over = (tl.cumsum(parts, axis=1) + _add_chunks(work, plane, speed < SPEEDS, block, blocks)[:, None]).to(tl.float64)
+    base = _add_chunks(work, plane, speed < SPEEDS, block, blocks)
+    parts = tl.load(work.opened + at, mask=both, other=0)
+    tl.store(work.opened + at, tl.zeros_like(parts), mask=both & (parts != 0))
     width = tl.load(ground.cells.widths + row, mask=inside, other=0.0)
-    mass = over * width[None, :] + end.to(tl.float64) / _WHOLE
+    mass = (tl.cumsum(parts, axis=1) + base[:, None]).to(tl.float64) * width[None, :]
+    ends = tl.load(work.ends + at, mask=both, other=0)
+    tl.store(work.ends + at, tl.zeros_like(ends), mask=both & (ends != 0))
+    mass += ends.to(tl.float64) / _WHOLE
     tl.store(work.moved + at, mass, mask=both)
     column = tl.sum(tl.where(both, mass, 0.0), axis=0)
     tl.store(work.columns + kind * count + row, column, mask=inside)
@@ -205,9 +206,9 @@ def _deal_out(ground, work, sizes, kind, block):
 @triton.jit
 def _add_chunks(work, plane, inside, block, blocks):
     """What lies over the first cell of a block, in each plane."""
-    over = tl.zeros([LINES, ROWS], tl.int64)
-    for start in range(0, block, ROWS):
-        before = start + tl.arange(0, ROWS)
+    over = tl.zeros([LINES, _MANY], tl.int64)
+    for start in range(0, block, _MANY):
+        before = start + tl.arange(0, _MANY)
         at = work.chunks + plane[:, None] * blocks + before[None, :]
         over += tl.load(at, mask=inside[:, None] & (before < block)[None, :], other=0)
     return tl.sum(over, axis=1)

@@ -8,7 +8,7 @@ the others. While a camera is followed, most blocks hold nothing, and have nothi
 import triton
 import triton.language as tl
 
-from tmapr.device.route_sums import ROWS, WIDTH, add_up
+from tmapr.device.route_sums import ROWS, add_up
 from tmapr.tracking import filter as host
 from tmapr.tracking import speeds
 
@@ -43,9 +43,9 @@ def rank_all(ground, work, sizes):
     if block == 0:
         tl.store(work.step.total, total)
     if tl.max(top, axis=0) / total > tl.load(ground.fixed.pruned):
-        ahead = tl.zeros([TOPS, WIDTH], tl.int32)
-        for start in range(0, sizes.blocks * TOPS, WIDTH):
-            at = start + tl.arange(0, WIDTH)
+        ahead = tl.zeros([TOPS, ROWS], tl.int32)
+        for start in range(0, sizes.blocks * TOPS, ROWS):
+            at = start + tl.arange(0, ROWS)
             inside = at < sizes.blocks * TOPS
             other = tl.load(work.tops + at, mask=inside, other=-1.0)[None, :]
             number = tl.load(work.top_rows + at, mask=inside, other=sizes.references)[None, :]

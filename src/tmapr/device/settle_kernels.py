@@ -7,7 +7,7 @@ should it show no new view. Everything that crosses to the host but similarity a
 import triton
 import triton.language as tl
 
-from tmapr.device.off_map_kernels import ANEW, MOVED, STAYED
+from tmapr.device.off_map_kernels import MOVED, STAYED
 from tmapr.device.route_sums import LINES, ROWS, SPEEDS, WIDTH, add_four, add_up
 from tmapr.device.survey_kernels import NUMBERS, PIECE
 from tmapr.device.weigh_kernels import CARRIED, read_arriving
@@ -91,55 +91,79 @@ def _weigh_map(work, sizes, levels, here, wrong):
 @triton.jit
 def _settle_mass(ground, work, state, into, told, sizes, kind, block, new, scale):
     """Of one kind at some references, at every speed; and the probability of each reference."""
-    count, step = sizes.references, work.step
     speed, row = tl.arange(0, LINES), block * ROWS + tl.arange(0, ROWS)
-    inside = row < count
+    inside = row < sizes.references
     both = (speed < SPEEDS)[:, None] & inside[None, :]
-    at = (kind * SPEEDS + speed)[:, None] * count + row[None, :]
-    before = tl.load(state.belief.mass + at, mask=both & (new == 0), other=0.0)
-    total = tl.load(step.total)
-    chances = tl.load(work.chances + kind * count + row, mask=inside, other=0.0) / total
-    kept = new & (chances > tl.load(ground.fixed.pruned))
-    if kind == 0:
-        where = tl.where(kept, scale * chances, tl.load(work.before + row, mask=inside & (new == 0), other=0.0))
-        tl.store(told + NUMBERS + row, where, mask=inside)
-    if tl.max(kept.to(tl.int32), axis=0) > 0:
-        share = tl.load(ground.references.share + row, mask=inside, other=0.0)
-        pace = tl.load(work.pace + speed, mask=speed < SPEEDS, other=0.0)
-        mass = _read_mass(ground, work, state, sizes, kind, speed, row, both & kept[None, :])
+    at = (kind * SPEEDS + speed)[:, None] * sizes.references + row[None, :]
+    if new:
+        chances = tl.load(work.chances + kind * sizes.references + row, mask=inside, other=0.0) / tl.load(
+            work.step.total
+        )
+        kept = chances > tl.load(ground.fixed.pruned)
         if kind == 0:
-            prior = tl.load(ground.speeds.prior + speed, mask=speed < SPEEDS, other=0.0)
-            arriving = read_arriving(ground, work, row, inside, share)
-            carried = tl.load(step.carried) * share
-            mass = (1.0 - CARRIED) * mass + (arriving[None, :] * pace[:, None] + carried[None, :] * prior[:, None])
-        else:
-            mass += (tl.load(step.begins) * share)[None, :] * pace[:, None]
-        weights = tl.load(work.likely + row, mask=inside, other=0.0) / total * scale
-        before += tl.where(kept[None, :], weights[None, :] * mass, 0.0)
-    tl.store(into.belief.mass + at, before, mask=both)
+            tl.store(told + NUMBERS + row, tl.where(kept, scale * chances, 0.0), mask=inside)
+        mass = tl.zeros([LINES, ROWS], tl.float64)
+        if tl.max(kept.to(tl.int32), axis=0) > 0:
+            mass += _weigh_mass(ground, work, state, sizes, kind, row, both & kept[None, :])
+            weights = tl.load(work.likely + row, mask=kept, other=0.0) / tl.load(work.step.total) * scale
+            mass *= weights[None, :]
+        tl.store(into.belief.mass + at, mass, mask=both)
+    else:
+        tl.store(into.belief.mass + at, tl.load(state.belief.mass + at, mask=both), mask=both)
+        if kind == 0:
+            tl.store(told + NUMBERS + row, tl.load(work.before + row, mask=inside), mask=inside)
 
 
 @triton.jit
-def _read_mass(ground, work, state, sizes, kind, speed, row, both):
-    """What is at some references before the update, by speed."""
-    count, step, references = sizes.references, work.step, ground.references
-    source, inside = tl.load(step.source), row < count
-    plane = (kind * SPEEDS + speed)[:, None] * count
-    moved = tl.load(work.moved + plane + row[None, :], mask=both & (source == MOVED), other=0.0)
+def _weigh_mass(ground, work, state, sizes, kind, row, both):
+    """What stayed and what came, before it is weighed."""
+    speed, inside, step = tl.arange(0, LINES), row < sizes.references, work.step
+    mass = _read_mass(ground, work, state, sizes, kind, row, both)
+    share = tl.load(ground.references.share + row, mask=inside, other=0.0)
+    pace = tl.load(work.pace + speed, mask=speed < SPEEDS, other=0.0)
     if kind == 0:
-        first = tl.load(references.links_begin + row, mask=inside, other=0)
-        links = tl.load(references.links_begin + row + 1, mask=inside, other=0) - first
+        prior = tl.load(ground.speeds.prior + speed, mask=speed < SPEEDS, other=0.0)
+        arriving, carried = read_arriving(ground, work, row, inside, share), tl.load(step.carried) * share
+        mass = (1.0 - CARRIED) * mass + (arriving[None, :] * pace[:, None] + carried[None, :] * prior[:, None])
+    else:
+        mass += (tl.load(step.begins) * share)[None, :] * pace[:, None]
+    return mass
+
+
+@triton.jit
+def _read_mass(ground, work, state, sizes, kind, row, both):
+    """What is at some references before the update, by speed."""
+    plane = (kind * SPEEDS + tl.arange(0, LINES))[:, None] * sizes.references
+    source, at = tl.load(work.step.source), plane + row[None, :]
+    mass = tl.zeros([LINES, ROWS], tl.float64)
+    if source == MOVED:
+        mass += tl.load(work.moved + at, mask=both, other=0.0)
+        if kind == 0:
+            mass = _hop(ground, work, sizes, plane, row, both, mass)
+        mass *= tl.where(kind == 0, tl.load(work.step.staying), tl.load(work.step.fooled))
+    elif source == STAYED:
+        mass += tl.load(state.belief.mass + at, mask=both, other=0.0)
+    else:
+        mass += tl.load(ground.mass + at, mask=both, other=0.0)
+    return mass
+
+
+@triton.jit
+def _hop(ground, work, sizes, plane, row, both, mass):
+    """Give a share of what is at a crossing, in equal parts, to the other references there: see `motion.hop`."""
+    references, inside = ground.references, row < sizes.references
+    first = tl.load(references.links_begin + row, mask=inside, other=0)
+    links = tl.load(references.links_begin + row + 1, mask=inside, other=0) - first
+    most = tl.max(links, axis=0)
+    if most > 0:
         received = tl.zeros([LINES, ROWS], tl.float64)
-        for link in range(tl.max(links, axis=0)):
+        for link in range(most):
             at, linked = (first + link)[None, :], (link < links)[None, :]
             other = tl.load(references.links_to + at, mask=linked, other=0)
             given = tl.load(references.links_given + at, mask=linked, other=0.0)
             received += given * tl.load(work.moved + plane + other, mask=both & linked, other=0.0)
-        moved += tl.where((links > 0)[None, :], tl.load(step.hopping) * (received - moved), 0.0)
-    moved *= tl.where(kind == 0, tl.load(step.staying), tl.load(step.fooled))
-    moved += tl.load(state.belief.mass + plane + row[None, :], mask=both & (source == STAYED), other=0.0)
-    moved += tl.load(ground.mass + plane + row[None, :], mask=both & (source == ANEW), other=0.0)
-    return moved
+        mass += tl.where((links > 0)[None, :], tl.load(work.step.hopping) * (received - mass), 0.0)
+    return mass
 
 
 @triton.jit
