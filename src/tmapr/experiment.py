@@ -28,7 +28,7 @@ from tmapr.localizer import Localizer
 from tmapr.perception.recipes import Metric, Training
 from tmapr.perception.settings import OWN, Perception
 from tmapr.plugins import is_plugin
-from tmapr.stages import BeginStream
+from tmapr.stages import Backend, BeginStream
 from tmapr.system import Map, System, build, resume
 
 __all__ = [
@@ -187,13 +187,18 @@ Opener = Callable[[Perception], BeginStream]
 """Opens the perceiver that settings ask for."""
 
 
-def load(directory: str | Path, opener: Opener | None = None, overrides: Sequence[str] = ()) -> Localizer:
+def load(
+    directory: str | Path,
+    opener: Opener | None = None,
+    overrides: Sequence[str] = (),
+    backend: Backend | None = None,
+) -> Localizer:
     """The localizer of a run folder: its map, what it learned, every setting; `opener` opens its perceiver."""
     folder = RunFolder(Path(directory))
-    return read_whole(folder, lambda: _load(folder, opener, overrides))
+    return read_whole(folder, lambda: _load(folder, opener, overrides, backend))
 
 
-def _load(folder: RunFolder, opener: Opener | None, overrides: Sequence[str]) -> Localizer:
+def _load(folder: RunFolder, opener: Opener | None, overrides: Sequence[str], backend: Backend | None) -> Localizer:
     if not folder.map.exists():
         raise InputError(f"{folder.path}: holds no map.npz; make one with `tmapr map EXPERIMENT`")
     experiment = read_experiment(folder.experiment, overrides).with_head(folder)
@@ -203,8 +208,8 @@ def _load(folder: RunFolder, opener: Opener | None, overrides: Sequence[str]) ->
     begin_stream = _open_lazily(opener, fixed.perception) if opener else None
     found = partial(_found, fixed, environment)
     if folder.state.exists():
-        return resume(experiment.system, environment, folder.state, begin_stream, found)
-    localizer = build(experiment.system, environment, begin_stream=begin_stream, found=found)
+        return resume(experiment.system, environment, folder.state, begin_stream, found, backend)
+    localizer = build(experiment.system, environment, None, begin_stream, found, backend)
     localizer.expect_head(read_head_error(experiment.perception.apr))
     return localizer
 

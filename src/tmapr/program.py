@@ -20,6 +20,7 @@ from tmapr.config import changed
 from tmapr.data import sequence
 from tmapr.data.bag import Topics
 from tmapr.data.opening import open_path
+from tmapr.device.opening import open_backend
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
 from tmapr.experiment import load as load_run
@@ -52,8 +53,11 @@ _tell = logging.getLogger("tmapr").warning
 
 
 def load(folder: str | Path, device: str = "auto") -> Localizer:
-    """The localizer of a run folder: its map, what it learned, its perception, every setting."""
-    return load_run(read_folder(folder), open_streams(device))
+    """The localizer of a run folder: its map, what it learned, its perception, every setting.
+
+    It perceives on a GPU if there is one, and with the device `cuda` it also localizes there.
+    """
+    return load_run(read_folder(folder), open_streams(device), backend=open_backend(device))
 
 
 def open_sequence(

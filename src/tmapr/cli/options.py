@@ -21,7 +21,7 @@ Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="override a setting, e.g. places.cell=20")
 ]
 RunOption = Annotated[Path | None, typer.Option("--run", metavar="DIR", help="run folder (default: runs/NAME)")]
-Device = Annotated[str, typer.Option(metavar="NAME", help="where images are encoded: auto | cpu | cuda")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="where to encode: auto | cpu | cuda, which localizes too")]
 Verify = Annotated[bool, typer.Option("--verify", help="compare the content of all images with what is kept of them")]
 Force = Annotated[bool, typer.Option("--force", help="make anew what is kept of images, whether it changed or not")]
 TableFormat = Literal["text", "markdown", "latex", "json"]

@@ -1,4 +1,4 @@
-"""Which perceiver the settings ask for: on a GPU, torch's networks see by graphs and with half the bits.
+"""Which perceiver the settings ask for, and who localizes: on a GPU, networks see by graphs and with half the bits.
 
 Every command opens it here, so that a percept does not tell which of them made it.
 """
@@ -6,10 +6,12 @@ Every command opens it here, so that a percept does not tell which of them made 
 from importlib.util import find_spec
 from typing import Literal
 
+from tmapr.exceptions import InputError
 from tmapr.perception import opening
 from tmapr.perception.keypoints import KeypointFinder
 from tmapr.perception.perceiver import GPU_BATCH, Perceiver
 from tmapr.perception.settings import Perception
+from tmapr.stages import Backend
 
 Precision = Literal["float32", "float16", "bfloat16"]
 
@@ -32,6 +34,18 @@ def open_perceiver(settings: Perception, device: str = "auto", precision: Precis
     kinds = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
     eye = DeviceEye(network, settings.image, settings.size, where, kinds[precision])
     return Perceiver(card, settings.image, eye, find_keypoints=KeypointFinder(), at_once=GPU_BATCH)
+
+
+def open_backend(device: str) -> Backend | None:
+    """What localizes on a GPU that is asked for by name; None: the CPU, which is the default and the reference."""
+    if not device.startswith("cuda"):
+        return None
+    if find_spec("torch") is None:
+        raise InputError(f"--device {device}: needs torch; run: pip install 'tmapr[train]'")
+    from tmapr.device.backend import DeviceBackend
+    from tmapr.perception.network import choose_device
+
+    return DeviceBackend(choose_device(device))
 
 
 def choose_precision(settings: Perception, device: str = "auto") -> Precision:

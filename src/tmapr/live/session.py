@@ -17,6 +17,7 @@ from typing import Literal
 
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.run import RunFolder
+from tmapr.device.opening import open_backend
 from tmapr.exceptions import InputError
 from tmapr.experiment import load
 from tmapr.live.events import Health, Part, Scene, Sink, Source
@@ -93,8 +94,7 @@ def _found(map_folder: Path, folder: Path, device: str, overrides: Sequence[str]
     mapped = load(map_folder, opener, overrides)
     if not RunFolder(folder).map.exists():
         mapped.new_drive().save(folder)
-        return load(folder, opener, overrides)
-    localizer = load(folder, opener, overrides)
+    localizer = load(folder, opener, overrides, open_backend(device))
     if localizer.stages.map_digest != mapped.stages.map_digest:
         raise InputError(
             f"{folder}: its drives were on another map than {map_folder} has now; name another folder with --run"

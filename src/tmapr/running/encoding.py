@@ -15,7 +15,7 @@ from tmapr.artifacts.sources import Trust
 from tmapr.data.drives import locate
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import survey
-from tmapr.device.opening import choose_precision, open_perceiver
+from tmapr.device.opening import choose_precision, open_backend, open_perceiver
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment, find_home, is_data_there, open_data
 from tmapr.perception.perceiver import Perceiver
@@ -23,6 +23,7 @@ from tmapr.perception.settings import OWN
 from tmapr.running.assembly import Assembly, stream_new
 from tmapr.running.keypoints import KeypointCache, attach_keypoints
 from tmapr.running.renewal import Attempt, Renewal, compare, is_earlier, is_unchanged_whole, renew_all
+from tmapr.stages import Backend
 from tmapr.types import CoordinateFrame, Fault, Watch
 
 _SAVED_EVERY = 2000
@@ -238,6 +239,11 @@ class Encoding:
     def precision(self) -> str:
         """In which images are encoded here."""
         return choose_precision(self._experiment.perception, self._device)
+
+    @cached_property
+    def backend(self) -> Backend | None:
+        """What localizes where images are encoded; None: the CPU."""
+        return open_backend(self._device)
 
     @cached_property
     def perceiver(self) -> Perceiver:

@@ -29,6 +29,7 @@ from tmapr.perception.settings import OWN
 from tmapr.running.encoding import Encoding
 from tmapr.running.progressive import Progress, adapt, localize
 from tmapr.running.streaming import Stream, build_learning
+from tmapr.stages import Backend
 from tmapr.system import Map, make_map, resume
 from tmapr.types import Percept, Watch
 
@@ -84,7 +85,7 @@ def run_experiment(
         with encoding.publishing(folder) as staged:
             if remade:
                 environment.save(staged.map)
-            _write_run(experiment, staged, environment, drives, watch)
+            _write_run(experiment, staged, environment, drives, watch, encoding.backend)
 
 
 def _open_map(experiment: Experiment, folder: RunFolder, encoding: Encoding, watch: Watch) -> tuple[Map, bool]:
@@ -123,13 +124,20 @@ def _load_references(experiment: Experiment, encoding: Encoding) -> list[Recordi
     return [replace(encoding.recording(name), sequence=name) for name in experiment.data.references]
 
 
-def _write_run(experiment: Experiment, folder: RunFolder, environment: Map, drives: _Drives, watch: Watch) -> None:
+def _write_run(
+    experiment: Experiment,
+    folder: RunFolder,
+    environment: Map,
+    drives: _Drives,
+    watch: Watch,
+    backend: Backend | None,
+) -> None:
     localizer = build_learning(experiment.system, environment)
     localizer.expect_head(read_head_error(experiment.perception.apr))
     for recording in drives.adapt:
         adapt(localizer, recording, watch(range(len(recording))))
     localizer.save(folder.map.parent)
-    scoring = _Scoring(experiment, folder, environment, drives.adapt, watch)
+    scoring = _Scoring(experiment, folder, environment, drives.adapt, watch, backend)
     record = scoring.follow_stream(localizer, drives.stream)
     scoring.localize_tests(drives.test)
     folder.errors.unlink(missing_ok=True)  # those of the last run
@@ -162,6 +170,8 @@ class _Scoring:
     environment: Map
     adaptation: tuple[Recording, ...]
     watch: Watch
+    backend: Backend | None = None
+    """What localizes tests; what is learned before them is learned by the CPU."""
     sequences: dict[str, SequenceTimings] = field(default_factory=dict)
 
     def follow_stream(self, localizer: Localizer, recordings: Sequence[Recording]) -> StreamRecord:
@@ -181,7 +191,7 @@ class _Scoring:
         """Score sequences, each from the state that is kept."""
         system = self.experiment.system
         for recording in map(self._align, recordings):
-            localizer = resume(system, self.environment, self.folder.state)
+            localizer = resume(system, self.environment, self.folder.state, backend=self.backend)
             progress = localize(localizer, recording, self.watch(range(len(recording))))
             self._write(recording.sequence, progress, _summarize_timings(progress, system.labels.description))
 
