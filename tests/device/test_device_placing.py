@@ -9,7 +9,7 @@ import torch
 from routes import SPEED, eight, lay, line, look, ring, shake
 from second_streams import rendered_stream
 from tmapr.device.filter import DeviceRouteFilter
-from tmapr.device.placing import DevicePlacer, pack
+from tmapr.device.placing import Ahead, DevicePlacer, split_numbers
 from tmapr.device.views import Glimpse, ViewFilter, ViewState, keep
 from tmapr.places.classifier import Places
 from tmapr.places.projection import Projection
@@ -171,27 +171,25 @@ def test_local_matches_count_as_on_the_host(rng):
     same_arrays(device.arrays(), host.arrays())
 
 
-def test_a_state_that_is_kept_where_it_was_goes_on_as_any(rng):
-    """As in a graph, which reads and writes the same addresses every time."""
+def glimpse_at(placer, percept, compared):
+    """What a frame looks like there, as a graph finds it."""
+    looks = (torch.tensor(each) for each in (percept.descriptor, compared.similarity, compared.place))
+    cosine = None if compared.cosine is None else torch.tensor(compared.cosine)
+    placer.send_local(compared)
+    numbers = torch.tensor(placer.list_numbers(percept.stamp, 0.0, None))
+    return Glimpse(*looks, cosine, placer.local, *split_numbers(numbers))
+
+
+def test_a_frame_that_was_looked_at_ahead_is_placed_as_any(rng):
     name = "there and back"
-    kept, made = (DevicePlacer(ROUTES[name], RADIUS, 48, CPU) for _ in range(2))
-    place = ViewState(*(_copy(each) for each in kept.state))
+    ahead, made = (DevicePlacer(ROUTES[name], RADIUS, 48, CPU) for _ in range(2))
     for percept in film(name, rng)[:30]:
         compared = compare(MAPPED[name], percept.descriptor, whole=False)
-        wanted = made.observe(percept, compared, None)
-        similarity, places, view = (
-            torch.tensor(each) for each in (compared.similarity, compared.place, percept.descriptor)
-        )
-        stamp, numbers = kept.send_numbers(percept.stamp, None)
-        frame = Glimpse(view, similarity, places, None, kept.send_local(compared), stamp, numbers)
-        after, told = kept.views.look(place, frame)
-        keep(place, after)
-        same_placing(kept.tell(place, pack(told)), wanted)
-    same_arrays(kept.arrays(), made.arrays())
-
-
-def _copy(each):
-    return each.clone() if isinstance(each, torch.Tensor) else type(each)(*(inner.clone() for inner in each))
+        told = torch.zeros_like(ahead.told)
+        ahead.look(glimpse_at(ahead, percept, compared), told)
+        ahead.expect(Ahead(compared, told.numpy()))
+        same_placing(*(placer.observe(percept, compared, None) for placer in (ahead, made)))
+    same_arrays(ahead.arrays(), made.arrays())
 
 
 def test_a_frame_that_is_dropped_was_never_there(rng):
@@ -200,13 +198,10 @@ def test_a_frame_that_is_dropped_was_never_there(rng):
     for _ in follow((device,), name, film(name, rng)[:10]):
         pass
     before = {name: array.copy() for name, array in device.arrays().items()}
-    strange = look([[500.0, 500.0]], rng)[0]
-    stamp, numbers = device.send_numbers(10**16, None)
-    compared = compare(MAPPED[name], strange)
-    similarity, place, cosine = (torch.tensor(each) for each in (compared.similarity, compared.place, compared.cosine))
-    frame = Glimpse(torch.tensor(strange), similarity, place, cosine, device.send_local(compared), stamp, numbers)
-    state, _ = device.views.look(device.state, frame)
-    assert not torch.equal(state.belief.mass, device.state.belief.mass)
+    strange = Percept(10**16, look([[500.0, 500.0]], rng)[0])
+    told = torch.zeros_like(device.told)
+    device.look(glimpse_at(device, strange, compare(MAPPED[name], strange.descriptor)), told)
+    assert told.any()
     for name, array in device.arrays().items():
         np.testing.assert_array_equal(array, before[name])
 
@@ -230,4 +225,4 @@ def test_nothing_is_asked_of_the_host_while_a_frame_is_looked_at():
         after, told = views.look(state, frame)
         assert [each.shape for each in after.belief] == [each.shape for each in state.belief]
         assert {each.dtype for each in (*after.belief, *told)} == {torch.float64}
-        assert len(pack(told)) == 9 + 3 * len(route) + 2 * len(state.belief.off)
+        assert sum(map(len, told)) == 9 + 3 * len(route) + 2 * len(state.belief.off)
