@@ -44,9 +44,18 @@ def describe(given):
     return "i32" if isinstance(given, int) else type(given)(*(describe(each) for each in given))
 
 
+def list_aligned(given, at=()):
+    """Where what a kernel is given is divisible by 16, as addresses on a GPU are: then it is compiled otherwise."""
+    if isinstance(given, torch.Tensor) or (isinstance(given, int) and given % 16 == 0):
+        return {at: [["tt.divisibility", 16]]}
+    parts = () if isinstance(given, int) else enumerate(given)
+    return {place: told for k, each in parts for place, told in list_aligned(each, (*at, k)).items()}
+
+
 @needs_triton
+@pytest.mark.parametrize("aligned", [False, True])
 @pytest.mark.parametrize("name", KERNELS)
-def test_they_compile_for_a_gpu_that_is_not_there(name, rng, tmp_path, monkeypatch):
+def test_they_compile_for_a_gpu_that_is_not_there(name, aligned, rng, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     import triton
     from triton.backends.compiler import GPUTarget
@@ -59,7 +68,8 @@ def test_they_compile_for_a_gpu_that_is_not_there(name, rng, tmp_path, monkeypat
     assert tuple(each.kernel.__name__ for each in launches) == KERNELS
     kernel, _, warps, given = launches[KERNELS.index(name)]
     types = dict(zip(kernel.arg_names, (describe(each) for each in given), strict=True))
-    built = triton.compile(ASTSource(kernel, types), target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+    source = ASTSource(kernel, types, {}, list_aligned(given) if aligned else {})
+    built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
     # Sums of whole numbers: any order gives the same.
     assert set(re.findall(r"atom[\w.]+", built.asm["ptx"])) <= {"atom.global.gpu.relaxed.add.u64"}
 

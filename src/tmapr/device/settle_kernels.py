@@ -135,17 +135,15 @@ def _read_mass(ground, work, state, sizes, kind, row, both):
     """What is at some references before the update, by speed."""
     plane = (kind * SPEEDS + tl.arange(0, LINES))[:, None] * sizes.references
     source, at = tl.load(work.step.source), plane + row[None, :]
-    mass = tl.zeros([LINES, ROWS], tl.float64)
-    if source == MOVED:
-        mass += tl.load(work.moved + at, mask=both, other=0.0)
-        if kind == 0:
-            mass = _hop(ground, work, sizes, plane, row, both, mass)
-        mass *= tl.where(kind == 0, tl.load(work.step.staying), tl.load(work.step.fooled))
-    elif source == STAYED:
-        mass += tl.load(state.belief.mass + at, mask=both, other=0.0)
-    else:
-        mass += tl.load(ground.mass + at, mask=both, other=0.0)
-    return mass
+    # Masks instead of branches, each of which Triton 3.6 gives a layout of its own until it fails to compile them.
+    moved, stayed = source == MOVED, source == STAYED
+    mass = tl.load(work.moved + at, mask=both & moved, other=0.0)
+    if moved & (kind == 0):
+        mass = _hop(ground, work, sizes, plane, row, both, mass)
+    left = tl.where(kind == 0, tl.load(work.step.staying), tl.load(work.step.fooled))
+    mass = tl.where(moved, left * mass, 0.0)
+    mass += tl.load(state.belief.mass + at, mask=both & stayed, other=0.0)
+    return mass + tl.load(ground.mass + at, mask=both & (moved == 0) & (stayed == 0), other=0.0)
 
 
 @triton.jit
