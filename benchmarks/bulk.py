@@ -31,11 +31,12 @@ from tmapr.artifacts.png import decode_gray_png
 from tmapr.data.health import Detector
 from tmapr.perception.bulk import Readers, Reading, count_cores
 from tmapr.perception.card import Card
+from tmapr.perception.eyes import Eye, PictureEye
 from tmapr.perception.glance import Chunk, Glancer
 from tmapr.perception.gyroscope import Gyroscope, find_shift, see
 from tmapr.perception.image import Image
 from tmapr.perception.onnx import SHIPPED, load_onnx
-from tmapr.perception.perceiver import BATCH, GPU_BATCH, Eye, Perceiver, PictureEye
+from tmapr.perception.perceiver import BATCH, GPU_BATCH, Perceiver
 from tmapr.perception.settings import Perception
 from tmapr.types import Fault, Frame
 

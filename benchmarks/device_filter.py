@@ -35,14 +35,16 @@ except ImportError:  # a bare machine: the host's filter is left out, everything
 
 from device_timing import Clock, Row
 from route_latency import RADIUS, SPACING, SPEED, drive, make_loop
+from tmapr.device.crossing import Crossing
 from tmapr.device.filter import DeviceRouteFilter, DeviceStep
 from tmapr.device.fused_views import FusedViewFilter, Views, choose_views
 from tmapr.device.motion import Moves, advance
-from tmapr.device.placing import DevicePlacer, pack
+from tmapr.device.placing import Ahead, DevicePlacer
 from tmapr.device.views import NUMBERS, Glimpse, Room, ViewFilter, ViewState, keep, lay_room
 from tmapr.tracking.filter import RouteFilter
 from tmapr.tracking.route import Route
 from tmapr.tracking.speeds import HALTED, SPEEDS, STUCK, Step
+from tmapr.types import Comparison, Percept
 
 DIMENSION = 8448
 COPIED = 2**28
@@ -196,23 +198,23 @@ def measure_host(bench: Bench, views: int = 20) -> Row:
 def measure_telling(bench: Bench) -> Row:
     """What follows on the host: one crossing, then dead reckoning, the reading and what is told."""
     placer = DevicePlacer(bench.route, RADIUS, DIMENSION, bench.device)
+    crossing = Crossing({"told": len(placer.told)}, bench.device)
+    compared = Comparison(np.zeros(len(bench.route)), np.zeros(len(bench.route)))
     taken: dict[str, list[float]] = {"crossing_us": [], "telling_us": []}
-    aside: Tensor | None = None
     for at in range(min(bench.clock.rounds, 30)):
-        state, told = placer.views.look(placer.state, bench.make_frame(at, bench.device))
-        packed = pack(told)
-        aside = torch.empty(packed.shape, dtype=packed.dtype, pin_memory=bench.clock.on_gpu) if aside is None else aside
+        frame = bench.make_frame(at, bench.device)
+        placer.look(frame, crossing["told"])
         if bench.clock.on_gpu:
             torch.cuda.synchronize()
         began = perf_counter()
-        aside.copy_(packed, non_blocking=True)
-        if bench.clock.on_gpu:
-            torch.cuda.synchronize()
+        fetched = crossing.fetch()
+        fetched.wait()
         crossed = perf_counter()
-        placer.tell(state, aside.clone())
+        placer.expect(Ahead(compared, fetched["told"]))
+        placer.observe(Percept(int(frame.stamp), np.zeros(DIMENSION)), compared, None)
         taken["crossing_us"].append(1e6 * (crossed - began))
         taken["telling_us"].append(1e6 * (perf_counter() - crossed))
-    return {name: float(np.median(each)) for name, each in taken.items()} | {"bytes": packed.nbytes}
+    return {name: float(np.median(each)) for name, each in taken.items()} | {"bytes": placer.told.nbytes}
 
 
 def list_parts(bench: Bench, bandwidth: float) -> dict[str, Callable[[], Row]]:

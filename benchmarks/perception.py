@@ -21,10 +21,10 @@ from measure import Metric, Seconds, conclude, milliseconds, ratio, show
 from tmapr.artifacts.images import Counts, read_image
 from tmapr.latency.random_vit import make_random_vit
 from tmapr.perception.export import export
+from tmapr.perception.eyes import Outputs
 from tmapr.perception.image import Image
 from tmapr.perception.network import TorchEngine, assemble
 from tmapr.perception.onnx import SHIPPED, load_onnx
-from tmapr.perception.perceiver import Outputs
 from tmapr.perception.settings import Perception
 from tmapr.types import Fault
 

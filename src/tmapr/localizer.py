@@ -15,7 +15,7 @@ from tmapr.artifacts.arrays import Arrays, put, save_arrays, take
 from tmapr.exceptions import InputError
 from tmapr.inputs import check_estimate, read_folder, read_frame, read_metres, read_percept, read_position, read_stamp
 from tmapr.labels import Label, Teacher
-from tmapr.learning import Student
+from tmapr.learning import make_student
 from tmapr.places.lessons import Lesson
 from tmapr.places.protocol import PlaceClassifier
 from tmapr.recognising import get_view, recognise
@@ -23,7 +23,7 @@ from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
 from tmapr.stages import Drive, Perceive, Stages
 from tmapr.track import make_tracker
-from tmapr.tracking.evidence import weigh
+from tmapr.tracking.placers import weigh_route
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
 
 _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
@@ -47,17 +47,10 @@ class Localizer:
         """Taken first: frames are tracked in the order in which they were perceived."""
         self._way = stages.backend.begin_way(stages, memory, classifier) if stages.backend else None
         self.tracker = make_tracker(stages.tracking, stages.fusion, memory, self._way.placer if self._way else None)
-        self._student = self._make_student()
+        self._student = make_student(self.tracker.placer, memory, stages.tracking.certainty)
         self._drive: Drive = self._way.drive if self._way else Condition()
         self._lessons = Condition()
         """Of what is observed, and of labelled drives that are learned: they may be of another day."""
-
-    def _make_student(self) -> Student | None:
-        """Only the route filter's past can be smoothed."""
-        placer = self.tracker.placer
-        if placer is None:
-            return None
-        return Student(placer.route, self.memory, placer.radius, self._stages.tracking.certainty)
 
     def __repr__(self) -> str:
         traverses = ", ".join(sorted(set(self.memory.sequences.tolist())))
@@ -122,8 +115,7 @@ class Localizer:
             raise InputError("this map was made from a program's own percepts; give them to `observe`")
         with self._perceiving:
             if self._perceive is None:
-                there = self._way.begin_stream() if self._way else None
-                self._perceive = there or self._stages.begin_stream()
+                self._perceive = self._way.begin_stream() if self._way else self._stages.begin_stream()
             return self._perceive(frame)
 
     def observe(self, percept: Percept) -> Estimate:
@@ -171,11 +163,7 @@ class Localizer:
 
     def _weigh(self, classifier: PlaceClassifier, view: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
         """The log-evidence of each reference along the route for a view under the map's condition."""
-        found = self._recognise(Percept(0, view), None, classifier)
-        placer = self.tracker.placer
-        if found.comparison is None or placer is None:
-            raise ValueError("views are weighed by the route filter, in a map that is searched")
-        return weigh(found.comparison.take(placer.route.rows), placer.filter.share, placer.scale.weights)
+        return weigh_route(self._recognise(Percept(0, view), None, classifier).comparison, self.tracker.placer)
 
     def _recognise(
         self, percept: Percept, shared: Shared | None, classifier: PlaceClassifier, count: int | None = None

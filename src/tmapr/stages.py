@@ -60,8 +60,8 @@ class Way(Protocol):
     def drive(self) -> Drive:
         """What its views share."""
 
-    def begin_stream(self) -> Perceive | None:
-        """A perceiver for one stream of frames; None where a program has percepts of its own."""
+    def begin_stream(self) -> Perceive:
+        """A perceiver for one stream of frames; not where a program has percepts of its own."""
 
     def expect(self, frame: Frame, seconds: float) -> None:
         """The frame that is perceived next comes so long after the last one, and is localized at once."""

@@ -5,8 +5,9 @@ import numpy as np
 from half_precision import compare, open_drives
 from tmapr.data.sample import locate_sample
 from tmapr.perception.card import CLIP, Card, Input
+from tmapr.perception.eyes import Outputs
 from tmapr.perception.image import Image
-from tmapr.perception.perceiver import Outputs, Perceiver
+from tmapr.perception.perceiver import Perceiver
 
 SIZE = (42, 56)
 

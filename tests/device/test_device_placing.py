@@ -10,7 +10,7 @@ from routes import SPEED, eight, lay, line, look, ring, shake
 from second_streams import rendered_stream
 from tmapr.device.filter import DeviceRouteFilter
 from tmapr.device.placing import Ahead, DevicePlacer, split_numbers
-from tmapr.device.views import Glimpse, ViewFilter, ViewState, keep
+from tmapr.device.views import Glimpse, ViewFilter
 from tmapr.places.classifier import Places
 from tmapr.places.projection import Projection
 from tmapr.system import System, build, make_map

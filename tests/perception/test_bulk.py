@@ -12,9 +12,10 @@ from tmapr.data.health import Detector
 from tmapr.exceptions import InputError
 from tmapr.perception.bulk import Readers, Turns, count_cores
 from tmapr.perception.card import CLIP, Card, Input
+from tmapr.perception.eyes import Outputs, Seen
 from tmapr.perception.glance import Shown
 from tmapr.perception.image import Image
-from tmapr.perception.perceiver import Outputs, Perceiver, Seen
+from tmapr.perception.perceiver import Perceiver
 from tmapr.types import Fault
 
 CARD = Card(input=Input(mean=CLIP[0], std=CLIP[1], size=(42, 56)), dimension=6)

@@ -7,10 +7,11 @@ from jaxtyping import TypeCheckError
 
 from tmapr.keypoints import FULL, MOST, UNIT, Keypoints, Once
 from tmapr.perception.card import CLIP, Card, Input
+from tmapr.perception.eyes import Outputs
 from tmapr.perception.image import Image
 from tmapr.perception.keypoints import SHIPPED, KeypointFinder, choose_size
 from tmapr.perception.onnx import INPUT, open_session
-from tmapr.perception.perceiver import Outputs, Perceiver
+from tmapr.perception.perceiver import Perceiver
 from tmapr.types import Fault, Frame
 
 CARD = Card(input=Input(mean=CLIP[0], std=CLIP[1], size=(98, 126)), dimension=4)

@@ -27,10 +27,11 @@ from tmapr.perception.card import (
     Vit,
 )
 from tmapr.perception.efficientnet import MEAN, STD
+from tmapr.perception.eyes import Outputs
 from tmapr.perception.image import Image
 from tmapr.perception.network import TorchEngine, assemble
 from tmapr.perception.opening import open_perceiver
-from tmapr.perception.perceiver import Outputs, Perceiver
+from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.pooling import Gem, GridPooling
 from tmapr.perception.salad import Salad
 from tmapr.perception.settings import SHIPPED_HEAD, Perception

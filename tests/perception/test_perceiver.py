@@ -9,9 +9,10 @@ import pytest
 from tmapr.data.health import Detector
 from tmapr.exceptions import InputError
 from tmapr.perception.card import CLIP, Card, Input
+from tmapr.perception.eyes import Outputs
 from tmapr.perception.gyroscope import Gyroscope
 from tmapr.perception.image import Image
-from tmapr.perception.perceiver import Outputs, Perceiver
+from tmapr.perception.perceiver import Perceiver
 from tmapr.types import Fault, Frame
 
 CARD = Card(input=Input(mean=CLIP[0], std=CLIP[1], size=(98, 126)), dimension=4)

@@ -11,7 +11,7 @@ from tmapr.places.protocol import PlaceClassifier
 from tmapr.places.settings import Places
 from tmapr.retrieval.memory import Memory
 from tmapr.stages import Stages
-from tmapr.track.route import lay_route_of
+from tmapr.track.laying import lay_route_of
 from tmapr.tracking.route import Route
 
 

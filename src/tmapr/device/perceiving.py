@@ -26,9 +26,9 @@ from tmapr.device.graphs import Lane, Moment, Queue, Replayed, staying_on
 from tmapr.device.precision import lower_precision
 from tmapr.device.preparation import FAULTS
 from tmapr.device.triangle import runs_kernels
+from tmapr.perception.eyes import AnyPicture, Outputs, Seen
 from tmapr.perception.image import Image
 from tmapr.perception.network import Network, move_network
-from tmapr.perception.perceiver import AnyPicture, Outputs, Seen
 from tmapr.types import Picture
 
 _MOST_PASSES = 8

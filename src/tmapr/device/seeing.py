@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from tmapr.device.crossing import Fetched
 from tmapr.device.perceiving import DeviceEye, DevicePass
+from tmapr.perception.eyes import AnyPicture, Seen
 from tmapr.perception.normaliser import Normaliser
-from tmapr.perception.perceiver import AnyPicture, Seen
 from tmapr.types import Picture
 
 

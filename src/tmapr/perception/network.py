@@ -14,7 +14,7 @@ from tmapr.exceptions import InputError
 from tmapr.perception.apr import AprHead
 from tmapr.perception.card import STATISTICS, Card, Descriptor, EfficientNet, EncoderShape, Input, SaladShape, Vit
 from tmapr.perception.encoder import Features
-from tmapr.perception.perceiver import Outputs
+from tmapr.perception.eyes import Outputs
 from tmapr.perception.plugin_encoder import open_encoder
 from tmapr.perception.pooling import Gem, GridPooling, Joined
 from tmapr.perception.salad import Salad

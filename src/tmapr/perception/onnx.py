@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tmapr.exceptions import InputError
 from tmapr.files import WEIGHTS_BYTES, read_bytes, require_file
 from tmapr.perception.card import Card
-from tmapr.perception.perceiver import Outputs
+from tmapr.perception.eyes import Outputs
 
 SHIPPED = Path(__file__).with_name("default.onnx")
 METADATA = "tmapr"

@@ -1,7 +1,6 @@
 """Frames become percepts: each image is prepared, then one pass of the network gives descriptor and pose.
 
-What runs the network, torch or ONNX Runtime, is an `Engine`; everything else is the same for both and needs no torch.
-Who prepares images as well, where the network is, is an `Eye`.
+What runs the network is an `Eye`: everything else is the same for all of them and needs no torch.
 """
 
 from collections import deque
@@ -10,16 +9,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import chain, repeat
-from typing import NamedTuple, Protocol, runtime_checkable
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Shaped, UInt8
+from jaxtyping import Float, Shaped
 
 from tmapr.exceptions import InputError
 from tmapr.keypoints import Keypoints, Once
 from tmapr.perception.bulk import AT_ONCE, ONE, Readers, Reading, gather
 from tmapr.perception.card import Card
+from tmapr.perception.eyes import Engine, Eye, FullBatches, Outputs, PictureEye, Seen
 from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, RawCounts, Shown, read_or_none
 from tmapr.perception.gyroscope import Gyroscope
 from tmapr.perception.image import Image
@@ -30,29 +30,7 @@ BATCH = 8
 """Images in a pass: more leave a CPU's cache."""
 GPU_BATCH = 64
 """On a GPU a pass takes as long for a few images as for many: starting its kernels is most of it."""
-AnyPicture = Shaped[np.ndarray, "_ _"]
-"""Of its own size, among others."""
 _Found = tuple[np.ndarray, np.ndarray | None, float | None]
-
-
-class Outputs(NamedTuple):
-    """What a network says of a batch; positions are normalised, headings are (cos, sin)."""
-
-    descriptors: Float[np.ndarray, "images dim"]
-    positions: Float[np.ndarray, "images 2"] | None = None
-    headings: Float[np.ndarray, "images 2"] | None = None
-
-
-class Seen(NamedTuple):
-    """What an eye says of a batch; where there is a fault, what the network says means nothing."""
-
-    outputs: Outputs
-    faults: tuple[Fault | None, ...]
-
-    def take(self, count: int) -> "Seen":
-        """Of the first images alone."""
-        parts = (None if part is None else part[:count] for part in self.outputs[1:])
-        return Seen(Outputs(self.outputs.descriptors[:count], *parts), self.faults[:count])
 
 
 Inspect = Callable[[Shaped[np.ndarray, "height width"]], Fault | None]
@@ -69,61 +47,6 @@ class Prepared(NamedTuple):
     picture: Picture | Fault
     shift: float | None = None
     keypoints: Once | None = None
-
-
-Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
-"""Runs a network on pictures."""
-
-
-@runtime_checkable
-class Eye(Protocol):
-    """Prepares images and runs a network on them, from counts as they are if it `takes_counts`, else from pictures.
-
-    As many threads as it says may ask it at once.
-    """
-
-    takes_counts: bool
-    abreast: int
-
-    def begin(self, image: Picture) -> None:
-        """May be told ahead which image of its own it is asked to see next, if nothing speaks against that one."""
-
-    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
-        """What the network says of one image or more."""
-
-
-class PictureEye:
-    """Pictures are made here, and an engine runs the network on them."""
-
-    takes_counts = False
-    abreast = 1
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def begin(self, image: Picture) -> None:
-        """Nothing is done before it is known to be of use: there is no other processor."""
-
-    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
-        """What the engine says of the pictures in one pass."""
-        return Seen(self._engine(np.stack(prepared)), (None,) * len(prepared))
-
-
-class _FullBatches:
-    """An eye that is given as many images each time: the last one is repeated until the batch is full."""
-
-    def __init__(self, eye: Eye, size: int) -> None:
-        self._eye = eye
-        self._size = size
-        self.takes_counts = eye.takes_counts
-        self.abreast = eye.abreast
-
-    def begin(self, image: Picture) -> None:
-        """A batch begins when it is full."""
-
-    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
-        missing = max(0, self._size - len(prepared))
-        return self._eye.see([*prepared, *repeat(prepared[-1], missing)]).take(len(prepared))
 
 
 Batch = Sequence[tuple[Frame, Prepared]]
@@ -167,7 +90,7 @@ class Perceiver:
         through with it. Given equal batches they do not, and a frame encoded again alone is what it was.
         """
         find, count = self._find_keypoints, size or self._at_once
-        filled = _FullBatches(self._eye, count)
+        filled = FullBatches(self._eye, count)
         return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, find, count)
 
     def with_eye(self, eye: Eye) -> "Perceiver":

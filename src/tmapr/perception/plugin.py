@@ -5,7 +5,7 @@ from jaxtyping import Float, UInt8
 
 from tmapr.exceptions import InputError
 from tmapr.perception.card import Card, Descriptor, Input
-from tmapr.perception.perceiver import Outputs
+from tmapr.perception.eyes import Outputs
 from tmapr.perception.settings import SETTING, Perception
 from tmapr.plugins import DESCRIPTORS, Describe, Offer, choose_offer, describe
 

@@ -16,6 +16,7 @@ from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.ranking import find_highest
 from tmapr.track.coverage import cover_modes
+from tmapr.track.laying import lay_route_of
 from tmapr.track.paper import BELIEF, measure_gap, read_belief, start_anywhere
 from tmapr.tracking import Tracking
 from tmapr.tracking.novelty import LAYOUT as NOVELTY
@@ -24,7 +25,6 @@ from tmapr.tracking.place import LAYOUT as PLACER
 from tmapr.tracking.place import Placer
 from tmapr.tracking.placers import Places
 from tmapr.tracking.placing import PLACING, Placing
-from tmapr.tracking.route import Route, lay_route
 from tmapr.types import (
     NANOSECONDS,
     Belief,
@@ -55,13 +55,6 @@ LAYOUT = {
     **put("placing.", PLACING),
     **put("belief.", BELIEF),
 }
-
-
-def lay_route_of(memory: Memory) -> Route:
-    """The route that a map's references were driven along."""
-    return lay_route(
-        memory.drives(), memory.positions, memory.stamps, memory.places, memory.descriptors, memory.headings
-    )
 
 
 class RouteTracker:
@@ -290,12 +283,8 @@ class RouteTracker:
         if self._placing:
             arrays |= put("placing.", {name: np.array(value) for name, value in asdict(self._placing).items()})
         if self.belief:
-            held = {
-                "stamp": np.array(self.belief.stamp),
-                "mean": self.belief.mean,
-                "covariance": self.belief.covariance,
-            }
-            arrays |= put("belief.", held)
+            stamp, mean, covariance = np.array(self.belief.stamp), self.belief.mean, self.belief.covariance
+            arrays |= put("belief.", {"stamp": stamp, "mean": mean, "covariance": covariance})
         return arrays
 
     def restore(self, arrays: Arrays) -> None:

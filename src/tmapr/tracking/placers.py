@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays
-from tmapr.tracking.evidence import Scale
+from tmapr.tracking.evidence import Scale, weigh
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.placing import Placing
 from tmapr.tracking.reckoning import Reckoning
@@ -76,3 +76,10 @@ class Places(Protocol):
 
     def restore(self, arrays: Arrays) -> None:
         """Continue from where `arrays` were taken."""
+
+
+def weigh_route(compared: Comparison | None, placer: Places | None) -> Float[np.ndarray, " refs"]:
+    """The log-evidence of each reference along the route, of a view that was compared with all of them."""
+    if compared is None or placer is None:
+        raise ValueError("views are weighed by the route filter, in a map that is searched")
+    return weigh(compared.take(placer.route.rows), placer.filter.share, placer.scale.weights)

@@ -29,7 +29,8 @@ from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, find_home, is_data_there, open_data
 from tmapr.perception.bulk import Readers, count_cores
 from tmapr.perception.card import Size
-from tmapr.perception.perceiver import BATCH, GPU_BATCH, Outputs, Perceiver
+from tmapr.perception.eyes import Outputs
+from tmapr.perception.perceiver import BATCH, GPU_BATCH, Perceiver
 from tmapr.perception.recipes import Augmentation
 from tmapr.running.renewal import differ, is_same, list_changed_images
 from tmapr.training.augmentation import augment

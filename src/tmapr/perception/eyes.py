@@ -1,0 +1,89 @@
+"""What runs a network: torch or ONNX Runtime on pictures, an `Engine`, or who prepares images as well, an `Eye`."""
+
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Shaped, UInt8
+
+from tmapr.types import Fault, Picture
+
+AnyPicture = Shaped[np.ndarray, "_ _"]
+"""Of its own size, among others."""
+
+
+class Outputs(NamedTuple):
+    """What a network says of a batch; positions are normalised, headings are (cos, sin)."""
+
+    descriptors: Float[np.ndarray, "images dim"]
+    positions: Float[np.ndarray, "images 2"] | None = None
+    headings: Float[np.ndarray, "images 2"] | None = None
+
+
+class Seen(NamedTuple):
+    """What an eye says of a batch; where there is a fault, what the network says means nothing."""
+
+    outputs: Outputs
+    faults: tuple[Fault | None, ...]
+
+    def take(self, count: int) -> "Seen":
+        """Of the first images alone."""
+        parts = (None if part is None else part[:count] for part in self.outputs[1:])
+        return Seen(Outputs(self.outputs.descriptors[:count], *parts), self.faults[:count])
+
+
+Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
+"""Runs a network on pictures."""
+
+
+@runtime_checkable
+class Eye(Protocol):
+    """Prepares images and runs a network on them, from counts as they are if it `takes_counts`, else from pictures.
+
+    As many threads as it says may ask it at once.
+    """
+
+    takes_counts: bool
+    abreast: int
+
+    def begin(self, image: Picture) -> None:
+        """May be told ahead which image of its own it is asked to see next, if nothing speaks against that one."""
+
+    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
+        """What the network says of one image or more."""
+
+
+class PictureEye:
+    """Pictures are made here, and an engine runs the network on them."""
+
+    takes_counts = False
+    abreast = 1
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def begin(self, image: Picture) -> None:
+        """Nothing is done before it is known to be of use: there is no other processor."""
+
+    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
+        """What the engine says of the pictures in one pass."""
+        return Seen(self._engine(np.stack(prepared)), (None,) * len(prepared))
+
+
+class FullBatches:
+    """An eye that is given as many images each time: the last one is repeated until the batch is full."""
+
+    def __init__(self, eye: Eye, size: int) -> None:
+        self._eye = eye
+        self._size = size
+        self.takes_counts = eye.takes_counts
+        self.abreast = eye.abreast
+
+    def begin(self, image: Picture) -> None:
+        """A batch begins when it is full."""
+
+    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
+        """What the eye says of a full batch, as far as it was asked for."""
+        missing = max(0, self._size - len(prepared))
+        return self._eye.see([*prepared, *repeat(prepared[-1], missing)]).take(len(prepared))
