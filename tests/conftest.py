@@ -43,6 +43,8 @@ COMPILED = {
     "tmapr.reports.film.lzw",
     "tmapr.simulation.render",
     "tmapr.tracking.motion",
+    "tmapr.track.standing",
+    "tmapr.tracking.profile",
 }
 SOURCE = Path(__file__).parents[1] / "src"
 MODULES = {".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in SOURCE.rglob("[!_]*.py")}

@@ -248,9 +248,8 @@ class Localizer:
     def expect_head(self, error: float | None) -> None:
         """Trust the pose head from the start as far as its validation says, by its error in metres."""
         if error is not None:
-            metres = read_metres(error, "the pose head's error", 0.0)
             with self._changing:
-                self.tracker.expect_head(metres)
+                self.tracker.expect_head(read_metres(error, "the pose head's error", 0.0))
 
     def save(self, directory: str | Path) -> None:
         """Write the state beside its map, or both and the settings to a folder without; a kill leaves old or new."""

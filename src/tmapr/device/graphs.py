@@ -125,14 +125,14 @@ class Recorded:
 
     def __call__(self) -> None:
         """Once more, on the current stream; a GPU may still be at work on it."""
-        with torch.inference_mode():
-            if self._graph is None and self._done and self._device.type == "cuda":
+        if self._graph is None:
+            with torch.inference_mode():
+                if not self._done or self._device.type != "cuda":
+                    self._work()
+                    self._done = True
+                    return
                 self._graph = self._record()
-            if self._graph:
-                self._graph.replay()
-            else:
-                self._work()
-                self._done = True
+        self._graph.replay()
 
     def forget(self) -> None:
         """Tensors are other ones by now."""

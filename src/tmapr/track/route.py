@@ -14,10 +14,10 @@ from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.artifacts.layout import Array
 from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import Memory
-from tmapr.retrieval.ranking import find_highest
 from tmapr.track.coverage import cover_modes
 from tmapr.track.laying import lay_route_of
 from tmapr.track.paper import BELIEF, measure_gap, read_belief, start_anywhere
+from tmapr.track.standing import stand_out
 from tmapr.tracking import Tracking
 from tmapr.tracking.novelty import LAYOUT as NOVELTY
 from tmapr.tracking.novelty import Novelty
@@ -247,18 +247,12 @@ class RouteTracker:
     def _name_candidate(self, percept: Percept, compared: Comparison, placing: Placing) -> Candidate:
         """The reference at the believed place that the frame looks most like."""
         memory, near, route = self._memory, placing.near, self.placer.route
-        total = compared.similarity + compared.place
-        row = int(near[np.argmax(total[near])])
-        score, lowest, best = float(total[row]), float(total.min()), find_highest(total, _BEST)
+        row = int(near[np.argmax(compared.similarity[near] + compared.place[near])])
         # Not by every reference's distance: a map may have many.
-        total[route.rows[route.tree.query_ball_point(memory.positions[row], self.placer.radius)]] = -np.inf
-        return memory.name_candidate(
-            row,
-            similarity=memory.measure_cosine(row, percept.descriptor),
-            score=score,
-            support=float(np.isneginf(total[best]).mean()),
-            margin=score - max(float(total.max()), lowest),
-        )
+        around = route.rows[route.tree.query_ball_point(memory.positions[row], self.placer.radius)]
+        score, support, margin = stand_out(compared.similarity, compared.place, row, around, _BEST)
+        similarity = memory.measure_cosine(row, percept.descriptor)
+        return memory.name_candidate(row, similarity=similarity, score=score, support=support, margin=margin)
 
     def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> bool:
         """Learn from a labelled frame, before it is learned, how sharp evidence is."""

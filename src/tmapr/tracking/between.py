@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from tmapr.tracking.evidence import add_up
+from tmapr.tracking.profile import read_profile
 from tmapr.tracking.route import Route
 from tmapr.types import Comparison
 
@@ -62,25 +62,9 @@ class Between:
 
     def read(self, near: Int[np.ndarray, " near"], ordered: Comparison, weights: tuple[float, float]) -> Reading:
         """Mean and covariance of the frame's likelihood over what some references own."""
-        counts = self.first[near + 1] - self.first[near]
-        nodes = np.arange(counts.sum()) + np.repeat(self.first[near] - np.cumsum(counts) + counts, counts)
-        total = _SHARPER * self._profile(nodes, ordered, weights)
-        likely = np.exp(total - total.max()) * self.metres[nodes]
-        likely /= likely.sum()
-        spots = self.positions[nodes]
-        middle = likely @ spots
-        off = spots - middle
-        return Reading(middle, (off * likely[:, None]).T @ off + np.eye(2) * self.floor)
-
-    def _profile(
-        self, nodes: Int[np.ndarray, " some"], ordered: Comparison, weights: tuple[float, float]
-    ) -> Float[np.ndarray, " some"]:
-        """Similarity and place at nodes, weighed; what is worse than usual is not lifted."""
-        share = self.share[nodes]
-        before, after = ordered.take(self.before[nodes]), ordered.take(self.after[nodes])
-        similarity = (1.0 - share) * before.similarity + share * after.similarity
-        similarity = np.where(similarity > 0, similarity * self.lift[nodes], similarity)
-        return add_up(Comparison(similarity, (1.0 - share) * before.place + share * after.place), weights)
+        nodes = self.first, self.before, self.after, self.share, self.lift, self.positions, self.metres
+        x, y, xx, xy, yy = read_profile(near, *nodes, ordered.similarity, ordered.place, *weights, _SHARPER).tolist()
+        return Reading(np.array([x, y]), np.array([[xx + self.floor, xy], [xy, yy + self.floor]]))
 
 
 def lay_between(route: Route, radius: float) -> Between:
