@@ -99,10 +99,10 @@ def test_every_stage_has_mean_percentile_and_rate(made_up):
     result = json.loads(made_up[1].read_text())
     assert list(result["stages"]) == STAGES
     for figures in result["stages"].values():
-        assert list(figures) == ["mean_ms", "p95_ms", "hz"]
+        assert list(figures) == ["mean_ms", "p95_ms", "hz", "p50_ms", "p99_ms"]
         assert figures["hz"] == pytest.approx(1000 / figures["mean_ms"])
     updates = result["updates"]
-    assert set(updates) == {"count", "mean_ms", "p95_ms", "hz", "thirds_ms", "ratio"}
+    assert set(updates) == {"count", "mean_ms", "p95_ms", "hz", "p50_ms", "p99_ms", "thirds_ms", "ratio", "worst_ms"}
     assert updates["count"] == 30
     assert sum(updates["thirds_ms"]) / 3 == pytest.approx(updates["mean_ms"])  # thirds of ten turns each
     assert updates["ratio"] == pytest.approx(updates["thirds_ms"][2] / updates["thirds_ms"][0])
