@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 
 from tmapr.artifacts.documents.latency import (
+    PAPER_CARD,
+    PAPER_MS,
     DeviceStage,
     FrameLatency,
     Latency,
-    PAPER_CARD,
-    PAPER_MS,
     Precision,
     StageLatency,
     UpdateLatency,
@@ -171,7 +171,9 @@ def measure(benchmark: Benchmark, updates: int, tell: Tell) -> Latency:
 
 def localizes_there(work: Workload) -> bool:
     """Whether frames go their whole way on a device: `build` leaves other methods to the CPU."""
-    return work.backend is not None and work.system.tracking.method == "route" and work.system.retrieval.mode == "places"
+    return (
+        work.backend is not None and work.system.tracking.method == "route" and work.system.retrieval.mode == "places"
+    )
 
 
 def _measure_here(work: Workload, watch: Stopwatch, updates: int, tell: Tell) -> Measured:

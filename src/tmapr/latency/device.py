@@ -33,7 +33,7 @@ _SAME = {
     "prepare": "preparation",
     "encode": "encode",
     "places": "place_scores",
-    "search": "search_read",
+    "search": "search",
     "gates_filter": "route_filter",
     "update": "update",
     "place_inference": "place_scores",
@@ -57,7 +57,8 @@ def measure_there(work: Workload, sight: DeviceSight, updates: int, tell: Tell, 
         tell("the same eagerly")
         eager = _time_eagerly(stages, timer, EagerFrame(work, sight, pieces.placer), work) if fits(work) else None
     whole = watch.latencies()
-    parts = {name: summarize_turns(stages.turns[part]) for name, part in _SAME.items() if part in stages.turns}
+    turns = stages.turns | {"search": stages.turns["search_read"] + stages.turns["conclude"]}
+    parts = {name: summarize_turns(turns[part]) for name, part in _SAME.items() if part in turns}
     return Measured(
         parts | whole,
         summarize_updates(stages.turns["update"]),

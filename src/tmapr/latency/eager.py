@@ -27,6 +27,7 @@ from tmapr.places.classifier import Classifier
 from tmapr.types import Picture
 
 _LEAST_VARIANCE = 1e-3
+_SHORTEST = 1e-12
 _WEIGHT = 0.9
 """Of what a drive's views share, after some hundred of them."""
 
@@ -68,7 +69,7 @@ class EagerFrame:
         self.state = self._put_state(work, classifier)
         self.ridge = EagerRidge(self.state.K, self.state.W)
         self.weights = self._put(work.system.places.unscented.update_weights)
-        self._shared = self._put(memory.mean)
+        self._attenuation, self._shared = work.system.places.attenuation, self._put(memory.mean)
         self._views = ViewFilter(DeviceRouteFilter(placer.route, self._device), placer.radius)
         self._placer, self._believed = placer, self._views.begin(memory.descriptors.shape[1])
         self._answers = sight.answers.rows
@@ -78,9 +79,15 @@ class EagerFrame:
 
     def _put_map(self, work: Workload, classifier: Classifier) -> EagerMap:
         memory = work.environment.memory
-        numbers = (self._put(each) for each in (memory.descriptors, memory.positions))
-        rows = (torch.tensor(each, device=self._device) for each in (memory.places, memory.probes))
-        return EagerMap(*numbers, *rows, self._put(memory.mean), self._put(memory.sharing), classifier.neighbourhood)
+        return EagerMap(
+            self._put(memory.descriptors),
+            self._put(memory.positions),
+            torch.tensor(memory.places, device=self._device),
+            torch.tensor(memory.probes, device=self._device),
+            self._put(memory.mean),
+            self._put(memory.sharing),
+            classifier.neighbourhood,
+        )
 
     def _put_state(self, work: Workload, classifier: Classifier) -> EagerState:
         fitted, learned = work.environment.fitted, classifier.arrays()
@@ -91,7 +98,7 @@ class EagerFrame:
             self._put(classifier.ridge.covariance),
             self._put(classifier.ridge.weights),
             classifier.ridge.ridge,
-            self._put(direction / np.sqrt(max(np.linalg.norm(direction), 1e-12))),
+            self._put(direction / np.sqrt(max(float(np.linalg.norm(direction)), _SHORTEST))),
             self._put(axes),
             self._put(fitted["reducer.mean"] @ axes),
             self._put(gaussians["counts"]),
@@ -126,12 +133,15 @@ class EagerFrame:
         """What it looks like."""
         return recognise_eagerly(self._retrieval, self._known, self.state, descriptor, self._shared, _WEIGHT)
 
-    def locate(self, descriptor: Float32[Tensor, " dim"], found: EagerFound, stamp: int) -> Float[np.ndarray, " numbers"]:
+    def locate(
+        self, descriptor: Float32[Tensor, " dim"], found: EagerFound, stamp: int
+    ) -> Float[np.ndarray, " numbers"]:
         """What is believed then, on the host."""
         sent = torch.tensor(self._placer.list_numbers(stamp, None, None), device=self._device)
-        compared = (each.double() for each in (found.similarity, found.place, found.cosine))
-        local = torch.zeros(len(found.similarity), dtype=torch.float64, device=self._device)
-        frame = Glimpse(descriptor.double(), *compared, local, *split_numbers(sent))
+        similarity, place, cosine = (each.double() for each in (found.similarity, found.place, found.cosine))
+        frame = Glimpse(
+            descriptor.double(), similarity, place, cosine, torch.zeros_like(similarity), *split_numbers(sent)
+        )
         self._believed, told = self._views.look(self._believed, frame)
         return torch.cat(list(told)).cpu().numpy()
 
@@ -139,7 +149,9 @@ class EagerFrame:
         """The search's read."""
         return torch.stack([descriptor - _WEIGHT * self._shared, descriptor]) @ self._known.descriptors.T
 
-    def observe(self, rows: Float32[Tensor, "3 features"]) -> tuple[Float[Tensor, "3 places"], Float[Tensor, " features"]]:
+    def observe(
+        self, rows: Float32[Tensor, "3 features"]
+    ) -> tuple[Float[Tensor, "3 places"], Float[Tensor, " features"]]:
         """The read of K and W."""
         return rows @ self.ridge.W, self.ridge.K @ rows[0]
 
@@ -152,7 +164,8 @@ class EagerFrame:
         rows = self.spread(descriptor)
         residual = -(rows[0] @ self.ridge.W)
         residual[place] += 1.0
-        self.ridge.learn(rows, place, self.weights * (1.0 / (1.0 + 0.02 * residual.norm())))
+        bound, gain, floor = self._attenuation.bound, self._attenuation.gain, self._attenuation.floor
+        self.ridge.learn(rows, place, self.weights * (bound / (bound + gain * residual.norm())).clamp(floor, 1.0))
 
 
 def widen(ridge: EagerRidge) -> EagerRidge:

@@ -1,4 +1,4 @@
-"""Time on a device: by its events around what was asked for, or on the clock until it is done; on a CPU by the clock."""
+"""Time on a device: by its events around what is asked for, or on the clock until it is done; on a CPU by the clock."""
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
@@ -15,7 +15,7 @@ Turns = Float[np.ndarray, " turns"]
 ROUNDS = 200
 _WARM_UPS = 5
 _AHEAD = 32
-"""Turns that a host asks for while the device is kept busy: one that waits for its host would be timed with the wait."""
+"""Turns that a host asks for while the device is kept busy: one that waits for its host is timed with the wait."""
 _LEADS = 16
 """Copies that keep it busy, a quarter of a millisecond each on an H200."""
 _COPIED = {"cuda": 2**29, "cpu": 2**20}
@@ -42,7 +42,7 @@ class DeviceTimer:
         count = rounds or self._rounds
         if self.device.type != "cuda":
             return np.array([_clock_once(work, before) for _ in range(count)])
-        taken = []
+        taken = list[float]()
         for start in range(0, count, _AHEAD):
             taken.extend(self._time_some(work, before, min(_AHEAD, count - start)))
         return np.array(taken)

@@ -1,4 +1,4 @@
-"""The parts of a frame's way on a device, each by its own events: what it takes, what it must move, what it takes eagerly.
+"""The parts of a frame's way on a device, each by events of its own: its time, what it must move, its time eagerly.
 
 Every part is made from the pieces that a localizer there is made of, and does to them what a frame does.
 """
@@ -42,7 +42,7 @@ class Stages:
         self.bandwidth, self.link = timer.measure_bandwidth(), timer.measure_link()
 
     def add(self, name: str, turns: Turns, moved: int = 0, linked: int = 0) -> None:
-        """A part that moves so many bytes on the device, and so many to it or from it; 0: launches are what it costs."""
+        """A part that moves so many bytes on the device, and so many to it or from it; none: launches are its cost."""
         self.turns[name] = turns
         if moved or linked:
             self._floors[name] = moved / self.bandwidth + linked / self.link
@@ -100,7 +100,8 @@ def gather_pieces(work: Workload, sight: DeviceSight) -> Pieces:
         there.keep(estimate.percept.stamp)
     there.turn_to(percept.stamp)
     image = work.frames[_FIRST - 1].image()
-    seeing = sight.eye.build(Shape(1, *image.shape, image.dtype))
+    height, width = image.shape
+    seeing = sight.eye.build(Shape(1, height, width, image.dtype))
     return Pieces(way, placer, classifier, seeing, torch.from_numpy(image)[None].to(sight.device), way.descriptor)
 
 

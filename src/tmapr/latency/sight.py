@@ -1,4 +1,4 @@
-"""The perceiver of a device as it is timed: its eye, the network that it was made from, and what made-up images show."""
+"""The perceiver of a device as it is timed: its eye, the network it was made from, and what made-up images show."""
 
 from dataclasses import dataclass
 

@@ -30,7 +30,7 @@ class UpdateLatency(StageLatency):
 
 
 class DeviceStage(Document):
-    """A part of a frame on a device, by its events; `floor_ms` is its bytes over the bandwidth of a copy, if they bound it.
+    """A part of a frame on a device, by events; `floor_ms` is its bytes over a copy's bandwidth, if these bound it.
 
     `eager_ms` is the median of the same in PyTorch called step by step, on the clock.
     """
