@@ -84,7 +84,7 @@ def test_made_up_frames_are_matched_to_the_map_where_they_are_seen(benchmark, me
 
 
 def test_the_result_says_where_it_comes_from(benchmark):
-    result = measure(benchmark, UPDATES, lambda line: None)
+    result = measure(benchmark, 3, lambda line: None, ROUNDS)
     assert (result.paper_ms, result.paper_card) == (44.2, "NVIDIA GeForce GTX 1080")
     assert result.bandwidth_gb_s > 0
     assert result.frame.p50_ms > 0

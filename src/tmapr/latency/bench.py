@@ -25,6 +25,7 @@ from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, open_data, read_experiment
 from tmapr.latency.perceiver import TimedPerceiver, open_timed_perceiver
 from tmapr.latency.protocol import (
+    ROUNDS,
     UPDATES,
     WARM_UPS,
     Stopwatch,
@@ -157,13 +158,13 @@ class Measured:
     """Gigabytes a second of a copy there, and of one to it."""
 
 
-def measure(benchmark: Benchmark, updates: int, tell: Tell) -> Latency:
+def measure(benchmark: Benchmark, updates: int, tell: Tell, rounds: int = ROUNDS) -> Latency:
     """Run the protocol; what `tmapr bench` prints as JSON."""
     timed, work = benchmark.timed, benchmark.work
     if timed.sight and localizes_there(work):
         from tmapr.latency.device import measure_there
 
-        measured = measure_there(work, timed.sight, updates, tell)
+        measured = measure_there(work, timed.sight, updates, tell, rounds)
     else:
         measured = _measure_here(work, Stopwatch(settle=timed.settle), updates, tell)
     return _describe(benchmark, measured)

@@ -6,7 +6,7 @@ import torch
 from tmapr.artifacts.documents.latency import FrameLatency
 from tmapr.latency.bench import Measured, Tell, count_accepted
 from tmapr.latency.eager import EagerFrame, fits, repeat_frames
-from tmapr.latency.events import ROUNDS, DeviceTimer, Turns
+from tmapr.latency.events import DeviceTimer, Turns
 from tmapr.latency.parts import (
     Pieces,
     Stages,
@@ -18,6 +18,7 @@ from tmapr.latency.parts import (
     time_tracking,
 )
 from tmapr.latency.protocol import (
+    ROUNDS,
     WARM_UPS,
     Stopwatch,
     summarize_turns,

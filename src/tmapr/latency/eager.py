@@ -92,7 +92,8 @@ class EagerFrame:
     def _put_state(self, work: Workload, classifier: Classifier) -> EagerState:
         fitted, learned = work.environment.fitted, classifier.arrays()
         gaussians, direction = take(learned, "mixtures."), learned["variation.direction"]
-        project = DeviceProjection.of(work.system.places.projection.load(fitted), self._device)
+        exact = DeviceProjection.of(work.system.places.projection.load(fitted), self._device)
+        project = DeviceProjection(*(None if each is None else each.float() for each in (exact.axes, exact.offset)))
         axes = fitted["reducer.axes"]
         return EagerState(
             self._put(classifier.ridge.covariance),
@@ -104,7 +105,7 @@ class EagerFrame:
             self._put(gaussians["counts"]),
             self._put(gaussians["means"]),
             self._put(np.maximum(gaussians["variances"], _LEAST_VARIANCE)),
-            lambda rows: project(rows.double()).float(),
+            project,
         )
 
     def step(self, image: Picture, number: int, stamp: int) -> None:

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float
 
 from tmapr.device.graphs import Recorded
+from tmapr.latency.protocol import ROUNDS
 
 Work = Callable[[], object]
 Turns = Float[np.ndarray, " turns"]
 
-ROUNDS = 200
 _WARM_UPS = 5
 _AHEAD = 32
 """Turns that a host asks for while the device is kept busy: one that waits for its host is timed with the wait."""

@@ -23,6 +23,9 @@ from tmapr.types import Estimate
 WARM_UPS = 20
 """First turns of every stage that do not count: compilers, caches and clocks settle in them."""
 
+ROUNDS = 200
+"""Turns of every part on a device."""
+
 UPDATES = "updates"
 _MILLISECONDS = 1000.0
 _PARTS = 3
