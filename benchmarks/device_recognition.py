@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 
 from device_world import RIGHT, World
-from eager_recognition import EagerMap, EagerState, recognise_eagerly
 from tmapr.artifacts.arrays import take
 from tmapr.device.found import Found, Prepared
 from tmapr.device.places import Observed
 from tmapr.device.recognition import Recogniser, Steps
+from tmapr.latency.eager_recognition import EagerMap, EagerState, recognise_eagerly
 
 GIBIBYTE = 2**30
 Work = Callable[[], object]

@@ -95,14 +95,21 @@ def test_the_result_says_what_was_timed(made_up):
     assert result["images"].startswith("made up, 512 × 640 at 16 bit")
 
 
+def test_cells_are_as_large_as_the_places_wanted_need(bench):
+    shown = ("--frames", 1, "--updates", 3, "--references", 60, "--places", 6, "--quiet")
+    _, result = bench(*shown, "--set", "places.projection.dimension=64")
+    assert result["places"] == pytest.approx(6, abs=1)
+    assert (result["device_stages"], result["lessons"]) == (None, None)
+
+
 def test_every_stage_has_mean_percentile_and_rate(made_up):
     result = json.loads(made_up[1].read_text())
     assert list(result["stages"]) == STAGES
     for figures in result["stages"].values():
-        assert list(figures) == ["mean_ms", "p95_ms", "hz"]
+        assert list(figures) == ["mean_ms", "p95_ms", "hz", "p50_ms", "p99_ms"]
         assert figures["hz"] == pytest.approx(1000 / figures["mean_ms"])
     updates = result["updates"]
-    assert set(updates) == {"count", "mean_ms", "p95_ms", "hz", "thirds_ms", "ratio"}
+    assert set(updates) == {"count", "mean_ms", "p95_ms", "hz", "p50_ms", "p99_ms", "thirds_ms", "ratio", "worst_ms"}
     assert updates["count"] == 30
     assert sum(updates["thirds_ms"]) / 3 == pytest.approx(updates["mean_ms"])  # thirds of ten turns each
     assert updates["ratio"] == pytest.approx(updates["thirds_ms"][2] / updates["thirds_ms"][0])
@@ -215,6 +222,8 @@ def test_a_gpu_that_is_not_there_is_refused(encoder, capsys):
     [
         (("--updates", "2"), r"--updates 2: must be at least 3"),
         (("--frames", "0"), r"--frames 0: must be at least 1"),
+        (("--places", "0"), r"--places 0: must be at least 1"),
+        (("runs/street", "--places", "5"), r"runs/street: has an encoder and references of its own; .*"),
         (("--references", "9"), r"--references 9: must be at least 10"),
         (("--precision", "int8"), r"--precision int8: the encoder is not an exported file .*`tmapr export --int8.*"),
         (("--precision", "float16"), r"--precision float16: is for torch on a GPU and this is onnxruntime on cpu; .*"),

@@ -24,6 +24,11 @@ class Crossing:
         begin, end = self._parts[name]
         return self._there[begin:end]
 
+    @property
+    def nbytes(self) -> int:
+        """Of all that crosses."""
+        return self._there.nbytes
+
     def write(self, parts: Mapping[str, Tensor]) -> None:
         """Fill some parts, in few launches."""
         torch._foreach_copy_([self[name] for name in parts], [each.flatten() for each in parts.values()])

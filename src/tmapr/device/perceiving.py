@@ -106,12 +106,13 @@ class DeviceEye:
         found = passes.kept.get(shape)
         if found is None:
             with self._capturing, staying_on(self._device), passes.lane.computing():  # torch captures one at a time
-                found = DevicePass(self._build(shape), shape, self._device, passes.lane)
+                found = DevicePass(self.build(shape), shape, self._device, passes.lane)
         passes.keep(shape, found)
         found.run(images)
         return found
 
-    def _build(self, shape: Shape) -> "SeeingNetwork":
+    def build(self, shape: Shape) -> "SeeingNetwork":
+        """What a pass over images of this shape is made of."""
         given = shape.height, shape.width
         if self._image.bilateral:
             return self._assemble(None, self._network)

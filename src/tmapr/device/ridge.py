@@ -85,6 +85,11 @@ class DeviceRidge:
         return self._W.shape[1]
 
     @property
+    def nbytes(self) -> int:
+        """Of K's triangle, which an observation reads."""
+        return self._tiles.nbytes
+
+    @property
     def covariance(self) -> Float[np.ndarray, "dim dim"]:
         """K as a full matrix, on the host."""
         pending = self._pending[:, : self.dim]

@@ -94,6 +94,16 @@ class DeviceWay:
         self._crossing = Crossing(sizes, self._device)
         self._found: Found | None = None
 
+    @property
+    def recogniser(self) -> Recogniser:
+        """What recognises its frames."""
+        return self._recogniser
+
+    @property
+    def crossing(self) -> Crossing:
+        """What crosses for each of them; another one when places have grown past their room."""
+        return self._crossing
+
     def begin_stream(self) -> Perceive:
         """The perceiver of the map for one stream of frames; where it sees on this device, frames cross once."""
         if self._kit.begin_stream is None:

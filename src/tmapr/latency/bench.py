@@ -2,23 +2,34 @@
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
 
-from tmapr.artifacts.documents.latency import Latency, Precision, UpdateLatency
+from tmapr.artifacts.documents.latency import (
+    PAPER_CARD,
+    PAPER_MS,
+    DeviceStage,
+    FrameLatency,
+    Latency,
+    Precision,
+    StageLatency,
+    UpdateLatency,
+)
 from tmapr.artifacts.results import read_whole
 from tmapr.artifacts.run import RunFolder
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, open_data, read_experiment
 from tmapr.latency.perceiver import TimedPerceiver, open_timed_perceiver
 from tmapr.latency.protocol import (
+    ROUNDS,
     UPDATES,
     WARM_UPS,
     Stopwatch,
-    compare_thirds,
+    summarize_updates,
     time_cycle,
     time_localization,
     time_place_inference,
@@ -29,14 +40,22 @@ from tmapr.latency.workload import (
     MADE_UP,
     Workload,
     answer_with,
+    choose_lessons,
     invent_frames,
     invent_map,
+    number_frames,
     read_frames,
     revisit,
+    trace_drive,
 )
+from tmapr.stages import Backend, Perceive
 from tmapr.system import Map, resume
+from tmapr.types import Estimate, Percept
 
 Tell = Callable[[str], None]
+
+MANY, LESSONS = 1000, 250
+"""References on a device from which on so many of them are taught, and those that every place needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +65,18 @@ class Benchmark:
     timed: TimedPerceiver
     work: Workload
     images: str
+    lessons: int | None = None
+    """That A₀ was taught of a made-up map, where these are fewer than its references."""
 
 
 def invent_benchmark(settings: Experiment, timed: TimedPerceiver, references: int, frames: int) -> Benchmark:
     """That perceiver on made-up images and a made-up map."""
-    environment = invent_map(settings.system, references, timed.perceiver.dimension)
-    return _assemble_with_invented_frames(settings, timed, environment, frames, MADE_UP)
+    # On a device descriptors are wide and references many: all of them taught on the CPU would take an hour.
+    few = LESSONS if timed.sight and references > MANY else None
+    environment = invent_map(settings.system, references, timed.perceiver.dimension, few)
+    benchmark = _assemble_with_invented_frames(settings, timed, environment, frames, MADE_UP)
+    taught = None if few is None else len(choose_lessons(trace_drive(references), settings.system.places.cell, few))
+    return replace(benchmark, lessons=taught)
 
 
 def load_benchmark(
@@ -87,7 +112,7 @@ def _assemble(settings: Experiment, timed: TimedPerceiver, environment: Map, fra
         return _assemble_with_invented_frames(settings, timed, environment, frames, f"{MADE_UP} ({error})")
     image, size = settings.perception.image, settings.perception.size
     shown = read_frames(iter(sequence), WARM_UPS + frames, image, size)
-    work = Workload(settings.system, environment, timed.stream, image, size, shown)
+    work = Workload(settings.system, environment, timed.stream, image, size, shown, _choose_backend(timed))
     return Benchmark(timed, work, f"recorded, {data.scored[0]}")
 
 
@@ -97,23 +122,83 @@ def _assemble_with_invented_frames(
     percepts = [percept for percept, _ in islice(revisit(environment.memory), WARM_UPS + frames)]
     shown = invent_frames([percept.stamp for percept in percepts])
     image, size = settings.perception.image, settings.perception.size
-    work = Workload(settings.system, environment, lambda: answer_with(percepts, timed.stream()), image, size, shown)
+    stream: Callable[[], Perceive] = timed.stream
+    # The device's eye answers itself, from counts that it is given as they are.
+    if timed.sight and timed.sight.eye.takes_counts:
+        timed.sight.answers.tell(percepts, timed.perceiver.normaliser)
+        shown = number_frames(shown)
+    else:
+        stream = partial(_begin_answers, percepts, timed)
+    work = Workload(settings.system, environment, stream, image, size, shown, _choose_backend(timed))
     return Benchmark(timed, work, images)
 
 
-def measure(benchmark: Benchmark, updates: int, tell: Tell) -> Latency:
+def _begin_answers(percepts: list[Percept], timed: TimedPerceiver) -> Perceive:
+    return answer_with(percepts, timed.stream())
+
+
+def _choose_backend(timed: TimedPerceiver) -> Backend | None:
+    if timed.sight is None:
+        return None
+    from tmapr.device.backend import DeviceBackend
+
+    return DeviceBackend(timed.sight.device)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the protocol found; the last three where frames were localized on a device."""
+
+    stages: dict[str, StageLatency]
+    updates: UpdateLatency
+    accepted: int
+    frame: FrameLatency | None = None
+    device_stages: dict[str, DeviceStage] | None = None
+    bandwidths: tuple[float, float] | None = None
+    """Gigabytes a second of a copy there, and of one to it."""
+
+
+def measure(benchmark: Benchmark, updates: int, tell: Tell, rounds: int = ROUNDS) -> Latency:
     """Run the protocol; what `tmapr bench` prints as JSON."""
-    timed, work, watch = benchmark.timed, benchmark.work, Stopwatch(settle=benchmark.timed.settle)
+    timed, work = benchmark.timed, benchmark.work
+    if timed.sight and localizes_there(work):
+        from tmapr.latency.device import measure_there
+
+        measured = measure_there(work, timed.sight, updates, tell, rounds)
+    else:
+        measured = _measure_here(work, Stopwatch(settle=timed.settle), updates, tell)
+    return _describe(benchmark, measured)
+
+
+def localizes_there(work: Workload) -> bool:
+    """Whether frames go their whole way on a device: `build` leaves other methods to the CPU."""
+    return (
+        work.backend is not None and work.system.tracking.method == "route" and work.system.retrieval.mode == "places"
+    )
+
+
+def _measure_here(work: Workload, watch: Stopwatch, updates: int, tell: Tell) -> Measured:
     tell(f"{len(work.frames)} frames stage by stage, {WARM_UPS} of them to warm up")
     time_stages(work, watch)
     tell(f"{len(work.frames)} frames from image to estimate, and again with an update after each")
-    estimates = time_localization(work, watch)
-    time_cycle(work, watch)
+    accepted = count_accepted(time_localization(work, watch))
+    count_accepted(time_cycle(work, watch))
     tell(f"{updates} place inferences and {updates} updates")
     time_place_inference(work, updates, watch)
     time_updates(work, updates, watch)
-    stages, classifier = watch.latencies(), work.environment.classifier()
-    thirds, ratio = compare_thirds(watch.seconds(UPDATES))
+    stages = watch.latencies()
+    return Measured(stages, summarize_updates(watch.seconds(UPDATES)), accepted)
+
+
+def count_accepted(estimates: Iterator[Estimate]) -> int:
+    """Accepted matches after the warm-ups."""
+    return sum(estimate.verdict.accepted for estimate in islice(estimates, WARM_UPS, None))
+
+
+def _describe(benchmark: Benchmark, measured: Measured) -> Latency:
+    timed, work = benchmark.timed, benchmark.work
+    classifier = work.environment.classifier()
+    copied, linked = measured.bandwidths or (None, None)
     return Latency(
         device=timed.device,
         accelerator=timed.accelerator,
@@ -136,9 +221,16 @@ def measure(benchmark: Benchmark, updates: int, tell: Tell) -> Latency:
         descriptor=classifier.dimension,
         lift=classifier.ridge.dim,
         extensions=work.system.places.use,
-        accepted=sum(estimate.verdict.accepted for estimate in estimates[WARM_UPS:]),
-        updates=UpdateLatency(**dict(stages.pop(UPDATES)), count=updates, thirds_ms=thirds, ratio=ratio),
-        stages=stages,
+        accepted=measured.accepted,
+        updates=measured.updates,
+        stages={name: stage for name, stage in measured.stages.items() if name != UPDATES},
+        lessons=benchmark.lessons,
+        frame=measured.frame,
+        device_stages=measured.device_stages,
+        bandwidth_gb_s=copied,
+        link_gb_s=linked,
+        paper_ms=PAPER_MS if measured.frame else None,
+        paper_card=PAPER_CARD if measured.frame else None,
     )
 
 

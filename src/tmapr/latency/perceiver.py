@@ -4,18 +4,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tmapr.artifacts.documents.latency import Precision, Runtime
 from tmapr.data.health import Detector
 from tmapr.exceptions import InputError
 from tmapr.files import WEIGHTS_BYTES, read_bytes
 from tmapr.perception.opening import open_perceiver
-from tmapr.perception.perceiver import Perceiver
+from tmapr.perception.perceiver import Perceiver, PictureEye
 from tmapr.perception.plugin import is_descriptor
 from tmapr.perception.settings import Perception
 from tmapr.stages import Perceive
 from tmapr.types import Frame, Percept
+
+if TYPE_CHECKING:  # it loads torch
+    from tmapr.latency.sight import DeviceSight
+    from tmapr.perception.card import Card
+    from tmapr.perception.network import Network
 
 VIT = "vit-b14"
 _BYTES = b"MatMulInteger"
@@ -32,11 +37,13 @@ class TimedPerceiver:
     runtime: Runtime
     device: str
     precision: Precision
+    sight: "DeviceSight | None" = None
+    """Where the eye is a device's own."""
 
     def stream(self) -> Perceive:
         """Begin a stream of frames, as a robot does: frozen ones are told from live ones."""
         watched = self.perceiver.with_inspection(Detector().inspect)
-        if self.precision != "float16":
+        if self.precision != "float16" or not isinstance(self.perceiver.eye, PictureEye):
             return watched
         import torch
 
@@ -82,6 +89,8 @@ def open_timed_perceiver(settings: Perception, device: str, precision: Precision
     where = _choose_onnx_device(device) if runtime == "onnxruntime" else _choose_torch_device(device)
     if is_descriptor(settings):
         runtime, where = "plug-in", "cpu"
+    if device == "cuda" and runtime == "torch" and not settings.is_plugin:
+        return open_there(settings, where, precision)
     perceiver = open_perceiver(settings, device)
     granted = _grant_precision(precision, _find_precision(settings), runtime, where)
     return TimedPerceiver(perceiver, settings.encoder, "trained", runtime, where, granted)
@@ -94,8 +103,43 @@ def open_random_vit(settings: Perception, device: str, precision: Precision | No
     from tmapr.latency.random_vit import make_random_perceiver
 
     where = _choose_torch_device(device)
+    if device == "cuda":
+        return open_random_vit_there(settings, where, precision)
     granted = _grant_precision(precision, "float32", "torch", where)
     return TimedPerceiver(make_random_perceiver(settings, where), VIT, "random", "torch", where, granted)
+
+
+def open_there(settings: Perception, device: str, precision: Precision | None = None) -> TimedPerceiver:
+    """The same, seen by an eye of that device: without a precision, in the one that commands see in there."""
+    from tmapr.perception.network import assemble
+
+    return _see_there(assemble(settings), settings, TimedAs(settings.encoder, "trained", device, precision))
+
+
+def open_random_vit_there(settings: Perception, device: str, precision: Precision | None = None) -> TimedPerceiver:
+    """The paper's network with random weights, seen by an eye of that device."""
+    from tmapr.latency.random_vit import make_random_network
+
+    return _see_there(make_random_network(settings), settings, TimedAs(VIT, "random", device, precision))
+
+
+class TimedAs(NamedTuple):
+    """What is asked for."""
+
+    encoder: str
+    weights: Literal["random", "trained"]
+    device: str
+    precision: Precision | None
+
+
+def _see_there(opened: "tuple[Network, Card]", settings: Perception, asked: TimedAs) -> TimedPerceiver:
+    from tmapr.latency.sight import open_sight
+    from tmapr.perception.keypoints import KeypointFinder
+
+    granted = _grant_precision(asked.precision or "float16", "float32", "torch", asked.device)
+    find = KeypointFinder() if asked.weights == "trained" else None
+    perceiver, sight = open_sight(*opened, settings, asked.device, granted, find)
+    return TimedPerceiver(perceiver, asked.encoder, asked.weights, "torch", asked.device, granted, sight)
 
 
 def _grant_precision(asked: Precision | None, own: Precision, runtime: Runtime, device: str) -> Precision:

@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.artifacts.documents.latency import StageLatency
+from tmapr.artifacts.documents.latency import StageLatency, UpdateLatency
 from tmapr.latency.workload import Workload, revisit
 from tmapr.places.classifier import Classifier
 from tmapr.retrieval.condition import Condition
@@ -23,6 +23,9 @@ from tmapr.types import Estimate
 WARM_UPS = 20
 """First turns of every stage that do not count: compilers, caches and clocks settle in them."""
 
+ROUNDS = 200
+"""Turns of every part on a device."""
+
 UPDATES = "updates"
 _MILLISECONDS = 1000.0
 _PARTS = 3
@@ -30,8 +33,9 @@ _PARTS = 3
 
 def summarize_turns(seconds: Float[np.ndarray, " turns"]) -> StageLatency:
     """Condense the turns of a stage."""
-    mean, p95 = float(seconds.mean()), float(np.percentile(seconds, 95))
-    return StageLatency(mean_ms=_MILLISECONDS * mean, p95_ms=_MILLISECONDS * p95, hz=1.0 / mean)
+    mean = float(seconds.mean())
+    p50, p95, p99 = (_MILLISECONDS * float(each) for each in np.percentile(seconds, (50, 95, 99)))
+    return StageLatency(mean_ms=_MILLISECONDS * mean, p95_ms=p95, hz=1.0 / mean, p50_ms=p50, p99_ms=p99)
 
 
 def compare_thirds(seconds: Float[np.ndarray, " turns"]) -> tuple[tuple[float, float, float], float]:
@@ -40,6 +44,14 @@ def compare_thirds(seconds: Float[np.ndarray, " turns"]) -> tuple[tuple[float, f
         raise ValueError(f"thirds of {len(seconds)} turns do not exist; {_PARTS} are the least")
     first, middle, last = (_MILLISECONDS * float(part.mean()) for part in np.array_split(seconds, _PARTS))
     return (first, middle, last), last / first
+
+
+def summarize_updates(seconds: Float[np.ndarray, " turns"]) -> UpdateLatency:
+    """Condense the turns of an update, and say whether they grow."""
+    thirds, ratio = compare_thirds(seconds)
+    worst = _MILLISECONDS * float(seconds.max())
+    whole = summarize_turns(seconds)
+    return UpdateLatency(**dict(whole), count=len(seconds), thirds_ms=thirds, ratio=ratio, worst_ms=worst)
 
 
 def _nothing() -> None:
@@ -110,25 +122,27 @@ def time_stages(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
     return tuple(estimates)
 
 
-def time_localization(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
-    """Image to estimate, as a robot calls it."""
-    localizer, estimates = work.localizer(), []
+def time_localization(work: Workload, watch: Stopwatch) -> Iterator[Estimate]:
+    """Image to estimate, as a robot calls it.
+
+    Estimates come one by one: whoever keeps them all also keeps, where they come from a device, the memory that they
+    were copied into, and every frame then waits for more of it.
+    """
+    localizer = work.localizer()
     for frame in work.frames:
         with watch.timing("localization"):
             estimate = localizer.step(frame)
-        estimates.append(estimate)
-    return tuple(estimates)
+        yield estimate
 
 
-def time_cycle(work: Workload, watch: Stopwatch) -> tuple[Estimate, ...]:
+def time_cycle(work: Workload, watch: Stopwatch) -> Iterator[Estimate]:
     """Image to estimate, and the update with the label that a robot has in the field: its own fused position."""
-    localizer, estimates = work.localizer(), []
+    localizer = work.localizer()
     for frame in work.frames:
         with watch.timing("cycle"):
             estimate = localizer.step(frame)
             localizer.learn(estimate, estimate.position, scored=False)
-        estimates.append(estimate)
-    return tuple(estimates)
+        yield estimate
 
 
 def time_place_inference(work: Workload, count: int, watch: Stopwatch) -> None:

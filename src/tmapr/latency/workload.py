@@ -14,23 +14,28 @@ from jaxtyping import Float, Int, UInt16
 from tmapr.artifacts.images import Counts
 from tmapr.artifacts.percepts import Recording
 from tmapr.data.health import Detector
+from tmapr.data.poses import Poses, track_direction
 from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer
 from tmapr.perception.image import Image
-from tmapr.retrieval.memory import Memory
+from tmapr.places.grid import Grid
+from tmapr.retrieval.memory import Memory, remember
 from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
-from tmapr.stages import Perceive
+from tmapr.stages import Backend, Perceive
 from tmapr.system import Map, System, build, make_map
 from tmapr.types import NANOSECONDS, Fault, Frame, Percept
 
 MADE_UP = "made up, 512 × 640 at 16 bit; what is recognised is made up too"
+NUMBER_BASE = 2**16
+"""A frame's number has two digits, in as many pixels."""
 KEPT = 64
 """Images that are held in memory; they come round again."""
 
 _SPACING, _SPEED = 2.0, 20.0  # metres between references, m/s
 _FEATURES = 256  # of the made-up world, spread over descriptors of any width: its own matrix grows with their square
 _SHAPE = (512, 640)
+_HALVINGS = 40  # of the span in which a cell's side is looked for
 _LEAST = 2  # one alone would look frozen when it comes round again
 
 Visit = tuple[Percept, Float[np.ndarray, "2"]]
@@ -39,7 +44,10 @@ Visit = tuple[Percept, Float[np.ndarray, "2"]]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`stream` begins a stream of frames, one encoder pass for each; `image` and `size` are how they are prepared."""
+    """`stream` begins a stream of frames, one encoder pass for each; `image` and `size` are how they are prepared.
+
+    Without a `backend` frames are localized by the CPU.
+    """
 
     system: System
     environment: Map
@@ -47,21 +55,80 @@ class Workload:
     image: Image
     size: tuple[int, int]
     frames: tuple[Frame, ...]
+    backend: Backend | None = None
 
     def localizer(self) -> Localizer:
         """A new one, with what the map knows and nothing else."""
-        return build(self.system, self.environment, begin_stream=self.stream)
+        return build(self.system, self.environment, begin_stream=self.stream, backend=self.backend)
 
 
-def invent_map(system: System, references: int, width: int) -> Map:
-    """A drive around a block with a reference every two metres, in descriptors of that width."""
+def invent_map(system: System, references: int, width: int, lessons: int | None = None) -> Map:
+    """A drive around a block with a reference every two metres, in descriptors of that width.
+
+    Of more references than `lessons` A₀ is taught about so many, evenly spread, and the first of every place.
+    """
     rng = np.random.default_rng(1)
-    length = _SPACING * references
-    way = drive(block_loop(0.3 * length, 0.2 * length), _SPEED, rng)
+    way = _drive_around(references, rng)
     truth, stamps = way.positions[:references], way.stamps[:references]
     features = DescriptorField.from_seed(1, _FEATURES).descriptors(truth, CONDITIONS["noon"], rng)
     spread = rng.normal(size=(_FEATURES, width))
-    return make_map(system, Recording.from_arrays("street", stamps, features @ spread, truth=truth))
+    if lessons is None or lessons >= references:
+        return make_map(system, Recording.from_arrays("street", stamps, features @ spread, truth=truth))
+    taught = choose_lessons(truth, system.places.cell, lessons)
+    few = Recording.from_arrays("street", stamps[taught], features[taught] @ spread, truth=truth[taught])
+    environment = make_map(system, few)
+    return replace(environment, memory=_remember_all(system, environment, stamps, features @ spread, truth))
+
+
+def _drive_around(references: int, rng: np.random.Generator) -> Poses:
+    length = _SPACING * references
+    return drive(block_loop(0.3 * length, 0.2 * length), _SPEED, rng)
+
+
+def trace_drive(references: int) -> Float[np.ndarray, "refs 2"]:
+    """Where the references of the made-up drive are."""
+    return _drive_around(references, np.random.default_rng(1)).positions[:references]
+
+
+def choose_cell(references: int, places: int) -> float:
+    """The side of cells of which the made-up drive passes about so many."""
+    truth = trace_drive(references)
+    small, large = _SPACING / 2, _SPACING * references
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(small * large)
+        more = len(np.unique(_find_cells(truth, middle), axis=0)) > places
+        small, large = (middle, large) if more else (small, middle)
+    return float(large)
+
+
+def _find_cells(positions: Float[np.ndarray, "refs 2"], cell: float) -> Int[np.ndarray, "refs 2"]:
+    return np.floor((positions - Grid.from_traverse(positions, cell).origin) / cell).astype(np.int64)
+
+
+def choose_lessons(positions: Float[np.ndarray, "refs 2"], cell: float, lessons: int) -> Int[np.ndarray, " lessons"]:
+    """Rows that are evenly spread, and the first of every place: places have the numbers that all rows give them."""
+    _, first = np.unique(_find_cells(positions, cell), axis=0, return_index=True)
+    return np.union1d(first, np.linspace(0, len(positions) - 1, lessons).astype(np.int64))
+
+
+def _remember_all(
+    system: System,
+    environment: Map,
+    stamps: Int[np.ndarray, " refs"],
+    descriptors: Float[np.ndarray, "refs dim"],
+    truth: Float[np.ndarray, "refs 2"],
+) -> Memory:
+    grid = environment.classifier().grid
+    return remember(
+        descriptors / np.linalg.norm(descriptors, axis=1, keepdims=True),
+        truth,
+        np.array([grid.enter(position) for position in truth]),
+        stamps,
+        frames=np.arange(len(truth)),
+        sequences=np.full(len(truth), "street"),
+        headings=track_direction(truth),
+        probes=system.retrieval.probes,
+    )
 
 
 def revisit(memory: Memory) -> Iterator[Visit]:
@@ -90,6 +157,24 @@ def invent_frames(stamps: Sequence[int]) -> tuple[Frame, ...]:
     """Frames with made-up images, at these times."""
     images = cycle(map(_hold, invent_images(min(len(stamps), KEPT))))
     return tuple(Frame("made up", index, stamp, next(images)) for index, stamp in enumerate(stamps))
+
+
+def number_frames(frames: Sequence[Frame]) -> tuple[Frame, ...]:
+    """The same frames, whose images say in their first two pixels which frame they are of."""
+    return tuple(replace(frame, image=_number(frame)) for frame in frames)
+
+
+def _number(frame: Frame) -> Callable[[], Counts]:
+    image = frame.image
+    high, low = divmod(frame.index, NUMBER_BASE)
+
+    def read() -> Counts:
+        counts = image()
+        # Into the image itself: it is another frame's only when this one is done with, and copies fill the memory.
+        counts[0, :2] = low, high
+        return counts
+
+    return read
 
 
 def answer_with(percepts: Sequence[Percept], perceive: Perceive) -> Perceive:

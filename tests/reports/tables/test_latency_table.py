@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tmapr.artifacts.documents.latency import Latency
-from tmapr.reports.tables.latency import PAPER, tabulate_latency
+from tmapr.reports.tables.latency import PAPER, tabulate_latency, tabulate_parts
 
 
 def result(encoder="default", **changed):
@@ -131,3 +131,43 @@ def test_on_a_gpu_its_name_is_told():
     notes = tabulate_latency([result(accelerator="A GPU", runtime="torch", encoder_threads=4)]).notes
     assert any("torch on A GPU" in note for note in notes)
     assert any("encoder 4;" in note for note in notes)
+
+
+def part(p50, floor=None, eager=None):
+    return {"mean_ms": p50, "p50_ms": p50, "p99_ms": 2 * p50, "floor_ms": floor, "eager_ms": eager}
+
+
+@pytest.fixture
+def there():
+    """What `tmapr bench --device cuda` writes."""
+    return result(
+        accelerator="A GPU",
+        device_stages={"search_read": part(0.1, 0.08, 0.4), "conclude": part(0.02)},
+        frame={"p50_ms": 1.4, "p99_ms": 2.4, "floor_ms": 0.3, "eager_p50_ms": 5.0, "eager_p99_ms": 6.0},
+        bandwidth_gb_s=4200.0,
+        link_gb_s=55.0,
+        paper_ms=44.2,
+        paper_card="NVIDIA GeForce GTX 1080",
+    )
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"),
+    [
+        ("search's read of the references", [0.1, 0.2, 0.08, 0.4]),
+        ("scores and ranking", [0.02, 0.04, None, None]),
+        ("whole frame with update, on the clock", [1.4, 2.4, 0.3, 5.0]),
+        ("the paper's, mean, on its NVIDIA GeForce GTX 1080", [44.2, None, None, None]),
+    ],
+)
+def test_parts_of_a_device_stand_beside_their_floor_and_their_eager_time(title, cells, there):
+    found = {row["part"]: row for row in json.loads(tabulate_parts(there).json())["rows"]}
+    assert [found[title][key] for key in ("p50_ms", "p99_ms", "floor_ms", "eager_ms")] == cells
+
+
+def test_bandwidths_of_the_run_are_told(there):
+    assert "4200 GB/s there and 55.0 GB/s to it" in tabulate_parts(there).notes[0]
+
+
+def test_without_a_device_there_are_no_parts():
+    assert tabulate_parts(result()) is None

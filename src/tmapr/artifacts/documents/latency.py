@@ -5,6 +5,8 @@ from typing import Literal
 from tmapr.artifacts.documents import Document
 
 Precision = Literal["float32", "float16", "int8"]
+PAPER_MS, PAPER_CARD = 44.2, "NVIDIA GeForce GTX 1080"
+"""The paper's whole cycle, in float32."""
 Runtime = Literal["onnxruntime", "torch", "plug-in"]
 
 
@@ -14,6 +16,8 @@ class StageLatency(Document):
     mean_ms: float
     p95_ms: float
     hz: float | None = None
+    p50_ms: float | None = None
+    p99_ms: float | None = None
 
 
 class UpdateLatency(StageLatency):
@@ -22,6 +26,30 @@ class UpdateLatency(StageLatency):
     count: int
     thirds_ms: tuple[float, float, float]
     ratio: float
+    worst_ms: float | None = None
+
+
+class DeviceStage(Document):
+    """A part of a frame on a device, by events; `floor_ms` is its bytes over a copy's bandwidth, if these bound it.
+
+    `eager_ms` is the median of the same in PyTorch called step by step, on the clock.
+    """
+
+    mean_ms: float
+    p50_ms: float
+    p99_ms: float
+    floor_ms: float | None = None
+    eager_ms: float | None = None
+
+
+class FrameLatency(Document):
+    """A whole frame, image in host memory to estimate and update, on the clock; and eagerly in float32."""
+
+    p50_ms: float
+    p99_ms: float
+    floor_ms: float
+    eager_p50_ms: float | None = None
+    eager_p99_ms: float | None = None
 
 
 class Latency(Document):
@@ -51,3 +79,13 @@ class Latency(Document):
     accepted: int
     updates: UpdateLatency
     stages: dict[str, StageLatency]
+    lessons: int | None = None
+    """That A₀ was taught of a made-up map, where these are fewer than its references."""
+    frame: FrameLatency | None = None
+    device_stages: dict[str, DeviceStage] | None = None
+    bandwidth_gb_s: float | None = None
+    """Of a copy on the device, bytes read and written."""
+    link_gb_s: float | None = None
+    """Of a copy to the device."""
+    paper_ms: float | None = None
+    paper_card: str | None = None

@@ -22,6 +22,25 @@ STAGES = {
 }
 """The rows, by their keys in JSON."""
 
+PARTS = {
+    "copy_in": "copy to the device",
+    "preparation": "preparation",
+    "network": "network with its heads",
+    "encode": "preparation, network, heads",
+    "asked": "drive's condition, sigma points",
+    "search_read": "search's read of the references",
+    "ridge_read": "read of K and W",
+    "place_scores": "place scores, with the read of K and W",
+    "conclude": "scores and ranking",
+    "recognition": "recognition as a whole",
+    "route_filter": "route filter",
+    "crossing": "copy to the host",
+    "lesson": "lesson of U, G, H, K and W, K unread",
+    "flush": "K rewritten, every sixteenth lesson",
+    "update": "update as a whole",
+}
+"""The rows of a frame on a device, by their keys in JSON."""
+
 _UNTOLD = {"onnxruntime": "as ONNX Runtime chooses", "plug-in": "as the plug-in chooses", "torch": "unknown"}
 _THIRDS = ("updates, first third", "updates, middle third", "updates, last third")
 _GROUP = (TableColumn("mean_ms", "mean ms", 3), TableColumn("p95_ms", "P95 ms", 3), TableColumn("hz", "Hz", 1))
@@ -47,6 +66,31 @@ def tabulate_latency(results: Sequence[Latency]) -> Table:
     ]
     notes = [note for label, result in zip(labels, results, strict=True) for note in _describe_result(label, result)]
     return Table((TableColumn("stage", "stage"), *columns), tuple(rows), (*notes, f"{PAPER}: {_HARDWARE}"))
+
+
+def tabulate_parts(result: Latency) -> Table | None:
+    """A frame on a device part by part, each beside its floor and the same eagerly; None where none was there."""
+    if result.device_stages is None or result.frame is None:
+        return None
+    keys = ("p50_ms", "p99_ms", "floor_ms", "eager_ms")
+    frame, parts = result.frame, result.device_stages
+    rows = [(PARTS.get(name, name), *list_cells(part, keys)) for name, part in parts.items()]
+    rows.append(
+        ("whole frame with update, on the clock", frame.p50_ms, frame.p99_ms, frame.floor_ms, frame.eager_p50_ms)
+    )
+    rows.append((f"the paper's, mean, on its {result.paper_card}", result.paper_ms, None, None, None))
+    titles = zip(keys, ("median ms", "P99 ms", "floor ms", "eager ms"), strict=True)
+    updates = result.updates
+    notes = (
+        f"by events on {result.accelerator or result.processor}; floor: bytes that must be moved, at"
+        f" {result.bandwidth_gb_s or 0.0:.0f} GB/s there and {result.link_gb_s or 0.0:.1f} GB/s to it, as copied in"
+        " this run; none where launches are what it costs",
+        "eager: PyTorch called step by step, on the clock until it is done; float32, the update float64; the whole"
+        " frame in float32 and without the Kalman filter and the statistics of U and G",
+        f"{updates.count} updates: mean {updates.mean_ms:.3f} ms, worst {updates.worst_ms or 0.0:.3f} ms, thirds"
+        f" {', '.join(f'{third:.3f}' for third in updates.thirds_ms)} ms",
+    )
+    return Table((TableColumn("part", "part"), *(TableColumn(*each, 4) for each in titles)), tuple(rows), notes)
 
 
 def _label_results(results: Sequence[Latency]) -> list[str]:

@@ -5,51 +5,82 @@ It does what `tmapr.recognising` does, in the same order, where the tensors are;
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tmapr.retrieval.memory import BEST
 from tmapr.retrieval.search import HALF, MAD_TO_DEVIATION, Retrieval
 
 
-@dataclass(frozen=True)
+def _leave(rows: Tensor) -> Tensor:
+    """Where the classifier takes descriptors as they are."""
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
 class EagerMap:
     """What is fixed: the references and the places around each place."""
 
-    descriptors: Tensor
-    positions: Tensor
-    places: Tensor
-    probes: Tensor
-    mean: Tensor
-    sharing: Tensor
+    descriptors: Float[Tensor, "refs dim"]
+    positions: Float[Tensor, "refs 2"]
+    places: Int[Tensor, " refs"]
+    probes: Int[Tensor, " probes"]
+    mean: Float[Tensor, " dim"]
+    sharing: Float[Tensor, " refs"]
     neighbourhood: Callable[[list[int]], list[int]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class EagerState:
     """What was learned, as it is written in the paper: K and W dense, and the Gaussians of every place."""
 
-    K: Tensor
-    W: Tensor
+    K: Float[Tensor, "features features"]
+    W: Float[Tensor, "features places"]
     ridge: float
-    step: Tensor
-    axes: Tensor
-    offset: Tensor
-    counts: Tensor
-    means: Tensor
-    variances: Tensor
+    step: Float[Tensor, " dim"]
+    axes: Float[Tensor, "dim reduced"]
+    offset: Float[Tensor, " reduced"]
+    counts: Float[Tensor, "places gaussians"]
+    means: Float[Tensor, "places gaussians reduced"]
+    variances: Float[Tensor, "places gaussians reduced"]
+    project: Callable[[Float[Tensor, "k dim"]], Float[Tensor, "k features"]] = _leave
+    """From descriptors to what the classifier takes."""
 
 
-def standardise(values: Tensor, among: Tensor) -> Tensor:
+class EagerFound(NamedTuple):
+    """The first candidate, and how every reference compares."""
+
+    best: int
+    score: float
+    support: float
+    margin: float
+    closest: float
+    similarity: Float[Tensor, " refs"]
+    place: Float[Tensor, " refs"]
+    cosine: Float[Tensor, " refs"]
+
+
+def standardise(values: Float[Tensor, " some"], among: Float[Tensor, " others"]) -> Float[Tensor, " some"]:
+    """In deviations of others, by medians."""
     center = among.quantile(0.5)
     deviation = MAD_TO_DEVIATION * (among - center).abs().quantile(0.5)
     return (values - center) / (deviation if deviation.item() > 0 else 1.0)
 
 
-def score_places(state: EagerState, view: Tensor) -> tuple[Tensor, Tensor, float]:
+def spread_points(state: EagerState, view: Float[Tensor, " dim"]) -> Float[Tensor, "3 features"]:
+    """The view and U's two points beside it, as the classifier takes them."""
     points = torch.stack([view, view + 1.58 * state.step, view - 1.58 * state.step])
-    points = points / points.norm(dim=1, keepdim=True)
+    return state.project(points / points.norm(dim=1, keepdim=True))
+
+
+def score_places(
+    state: EagerState, view: Float[Tensor, " dim"]
+) -> tuple[Float[Tensor, " places"], Float[Tensor, " places"], float]:
+    """W's scores, G's likelihoods, and the leverage."""
+    points = spread_points(state, view)
     logits = points @ state.W
     scores = torch.tensor([0.6, 0.2, 0.2], device=view.device) @ logits
     leverage = state.ridge * (points[0] @ (state.K @ points[0])).item() / (points[0] @ points[0]).item()
@@ -62,9 +93,14 @@ def score_places(state: EagerState, view: Tensor) -> tuple[Tensor, Tensor, float
 
 
 def recognise_eagerly(
-    retrieval: Retrieval, known: EagerMap, state: EagerState, descriptor: Tensor, shared: Tensor, weight: float
-) -> tuple[int, float, float, float, float]:
-    """The first candidate's row, score, support, margin and closest cosine; comparisons stay where they are."""
+    retrieval: Retrieval,
+    known: EagerMap,
+    state: EagerState,
+    descriptor: Float[Tensor, " dim"],
+    shared: Float[Tensor, " dim"],
+    weight: float,
+) -> EagerFound:
+    """What a frame looks like; comparisons stay where they are."""
     view = descriptor - weight * (shared - known.mean)
     scores, likelihoods, leverage = score_places(state, view / view.norm())
     own = descriptor - weight * shared
@@ -74,7 +110,8 @@ def recognise_eagerly(
     trust = retrieval.trust(leverage)
     term = retrieval.class_weight * standardise(scores, scores)
     term = term + retrieval.likelihood_weight * standardise(likelihoods, likelihoods).clamp(-3, 3)
-    total = similarity + trust * term[known.places]
+    place = trust * term[known.places]
+    total = similarity + place
     rows = torch.arange(len(total), device=total.device)
     if trust >= HALF:
         allowed = known.neighbourhood(scores.topk(retrieval.best_places).indices.tolist())
@@ -86,4 +123,4 @@ def recognise_eagerly(
     rivals = torch.where(near, -torch.inf, total)
     margin = (total[best] - torch.maximum(rivals[rows].max(), rivals[known.probes].max())).item()
     closest = (known.descriptors[similarity.topk(BEST).indices] @ descriptor).max().item()
-    return best, total[best].item(), support, margin, closest
+    return EagerFound(best, total[best].item(), support, margin, closest, similarity, place, cosines)
