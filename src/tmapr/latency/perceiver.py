@@ -10,8 +10,9 @@ from tmapr.artifacts.documents.latency import Precision, Runtime
 from tmapr.data.health import Detector
 from tmapr.exceptions import InputError
 from tmapr.files import WEIGHTS_BYTES, read_bytes
+from tmapr.perception.eyes import PictureEye
 from tmapr.perception.opening import open_perceiver
-from tmapr.perception.perceiver import Perceiver, PictureEye
+from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.plugin import is_descriptor
 from tmapr.perception.settings import Perception
 from tmapr.stages import Perceive
