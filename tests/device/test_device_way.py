@@ -8,11 +8,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import tmapr  # noqa: E402
+from tmapr.artifacts.percepts import Recording  # noqa: E402
+from tmapr.data.health import Detector  # noqa: E402
 from tmapr.device.backend import DeviceBackend  # noqa: E402
+from tmapr.device.perceiving import DeviceEye  # noqa: E402
 from tmapr.experiment import read_experiment  # noqa: E402
 from tmapr.latency.workload import invent_map, revisit  # noqa: E402
-from tmapr.system import build  # noqa: E402
-from tmapr.types import Fault  # noqa: E402
+from tmapr.perception.network import assemble  # noqa: E402
+from tmapr.perception.perceiver import Perceiver  # noqa: E402
+from tmapr.system import build, make_map  # noqa: E402
+from tmapr.types import Fault, Reason  # noqa: E402
 
 SETTINGS = ['places.projection.kind="identity"']
 
@@ -30,12 +36,12 @@ def localize(overrides=(), frames=60, learn=None, references=120, device=None, c
     return localizer, estimates, lessons
 
 
-def compare(ours, theirs):
+def compare(ours, theirs, metres=1e-6):
     assert [each.verdict.reason for each in ours] == [each.verdict.reason for each in theirs]
     assert [each.status for each in ours] == [each.status for each in theirs]
     for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(mine.position, other.position, atol=1e-6)
-        np.testing.assert_allclose(mine.covariance, other.covariance, atol=1e-6 * np.trace(other.covariance))
+        np.testing.assert_allclose(mine.position, other.position, atol=metres)
+        np.testing.assert_allclose(mine.covariance, other.covariance, atol=metres * np.trace(other.covariance))
         assert (mine.candidate is None) == (other.candidate is None)
         if mine.candidate and other.candidate:
             assert mine.candidate.reference == other.candidate.reference
@@ -101,3 +107,49 @@ def test_a_state_that_is_saved_goes_on_on_either(saved_on, goes_on, street):
 def test_a_new_drive_begins_anew(street):
     mine, other = (localize(device=device, frames=40)[0].new_drive() for device in ("cpu", None))
     compare(*([each.observe(percept) for percept in street[2]] for each in (mine, other)))
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """A small drive at noon as a map, the perceiver that made it, and the frames of the night."""
+    settings = read_experiment(None, ["perception.size=[112, 112]"]).perception
+    network, card = assemble(settings)
+    eye = DeviceEye(network, settings.image, settings.size, "cpu", torch.float32)
+    perceiver = Perceiver(card, settings.image, eye)
+    noon, night = (list(tmapr.open_sequence(tmapr.locate_sample() / name)) for name in ("noon", "night"))
+    noon = noon[::2]
+    seen = list(perceiver.stream(noon))
+    descriptors, stamps = (np.array([getattr(each, name) for each in seen]) for name in ("descriptor", "stamp"))
+    truth = np.array([frame.position for frame in noon])
+    system = read_experiment(None, []).system
+    environment = make_map(system, Recording.from_arrays("noon", stamps, descriptors, truth=truth))
+    return system, environment, lambda: perceiver.with_inspection(Detector().inspect), spoil(night)
+
+
+def spoil(frames):
+    """One comes too late, one is frozen, and one shows nothing."""
+    spoilt = frames[:32]
+    spoilt[12] = replace(spoilt[12], stamp=spoilt[10].stamp)
+    for row in (20, 21, 22, 23):
+        spoilt[row] = replace(spoilt[row], image=spoilt[19].image)
+    spoilt[28] = replace(spoilt[28], image=lambda: np.full((96, 128), 3000, np.uint16))
+    return spoilt
+
+
+def test_an_image_that_goes_all_the_way_at_once_is_localized_as_on_the_cpu(sample):
+    system, environment, begin_stream, frames = sample
+    backends = DeviceBackend("cpu", torch.float32), None
+    there, here = (build(system, environment, begin_stream=begin_stream, backend=each) for each in backends)
+    ours, theirs = ([localizer.step(frame) for frame in frames] for localizer in (there, here))
+    assert {Reason.FAULTY_FRAME, Reason.OLDER_STAMP, Reason.ACCEPTED} <= {each.verdict.reason for each in ours}
+    compare(ours, theirs, metres=1e-4)  # descriptors with float32's digits, multiplied in another order
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine.percept.descriptor, other.percept.descriptor, atol=1e-7)
+
+
+def test_what_is_perceived_by_itself_is_begun_with_nothing(sample):
+    system, environment, begin_stream, frames = sample
+    localizer = build(system, environment, begin_stream=begin_stream, backend=DeviceBackend("cpu", torch.float32))
+    percepts = [localizer.perceive(frame) for frame in frames[:10]]
+    here = build(system, environment, begin_stream=begin_stream)
+    compare([localizer.observe(each) for each in percepts], [here.step(frame) for frame in frames[:10]], 1e-4)
