@@ -55,10 +55,12 @@ class Kit:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A frame on its way: when it was taken, and what crosses."""
+    """A frame on its way: when it was taken, what its estimate keeps of what crosses, and all else."""
 
     stamp: int
+    kept: Fetched
     fetched: Fetched
+    """Behind what is kept: when this is here, so is that."""
 
 
 class DeviceWay:
@@ -86,12 +88,12 @@ class DeviceWay:
 
     def _lay_out(self) -> None:
         refs, capacity = len(self._kit.memory), self._kit.classifier.places.capacity
-        sizes = {"packed": self._recogniser.packing.size, "view": len(self.descriptor), "similarity": refs}
-        sizes |= {"place": refs, "cosine": refs, "scores": capacity}
-        features = self._kit.classifier.ridge.dim
-        sizes |= {"rows": RANK * features, "step": len(self.descriptor), "answers": capacity, "refused": 1}
-        sizes |= {"seen": len(self.descriptor) + POSE + 1, "told": len(self.placer.told)}
-        self._crossing = Crossing(sizes, self._device)
+        width, features = len(self.descriptor), self._kit.classifier.ridge.dim
+        # Apart: who keeps every estimate of a drive keeps no more of it than on the CPU.
+        kept = {"similarity": refs, "place": refs, "cosine": refs, "view": width}
+        passing = {"packed": self._recogniser.packing.size, "scores": capacity, "answers": capacity, "refused": 1}
+        passing |= {"rows": RANK * features, "step": width, "seen": width + POSE + 1, "told": len(self.placer.told)}
+        self._kept, self._crossing = (Crossing(each, self._device) for each in (kept, passing))
         self._found: Found | None = None
 
     @property
@@ -100,9 +102,9 @@ class DeviceWay:
         return self._recogniser
 
     @property
-    def crossing(self) -> Crossing:
-        """What crosses for each of them; another one when places have grown past their room."""
-        return self._crossing
+    def crossings(self) -> tuple[Crossing, Crossing]:
+        """What crosses for each of them; other ones when places have grown past their room."""
+        return self._kept, self._crossing
 
     def begin_stream(self) -> Perceive:
         """The perceiver of the map for one stream of frames; where it sees on this device, frames cross once."""
@@ -132,7 +134,7 @@ class DeviceWay:
             self._follows[passed]()
         self.drive.held = expected[0]
         self._look()
-        self._begun = _Begun(expected[0], self._crossing.fetch())
+        self._begun = _Begun(expected[0], self._kept.fetch(), self._crossing.fetch())
         return Sight(image, passed, self._begun.fetched)
 
     def _record_follow(self, passed: DevicePass, normaliser: Normaliser | None) -> Recorded:
@@ -156,10 +158,10 @@ class DeviceWay:
         if begun is None or begun.stamp != percept.stamp:
             begun = self._begin(percept, self.placer.foresee_metres(percept.motion, seconds))
         begun.fetched.wait()
-        fetched = begun.fetched
-        compared = Comparison(fetched["similarity"], fetched["place"], fetched["cosine"])
+        fetched, kept = begun.fetched, begun.kept
+        compared = Comparison(kept["similarity"], kept["place"], kept["cosine"])
         packing = self._recogniser.packing
-        found = packing.unpack(fetched["packed"], self._kit.memory, compared, fetched["view"])
+        found = packing.unpack(fetched["packed"], self._kit.memory, compared, kept["view"])
         told = fetched["told"]
         if self._is_in_doubt(percept, fetched):
             found = self._verify(percept, found, fetched)
@@ -185,7 +187,7 @@ class DeviceWay:
         self._prepare(percept.stamp, metres, percept.position if self._kit.heeds_head else None)
         self.drive.send(percept)
         self._look()
-        return _Begun(percept.stamp, self._crossing.fetch())
+        return _Begun(percept.stamp, self._kept.fetch(), self._crossing.fetch())
 
     def _prepare(self, stamp: int, metres: float | None, head: Float[np.ndarray, "2"] | None) -> None:
         if self._generation != self._kit.classifier.generation:
@@ -203,8 +205,9 @@ class DeviceWay:
 
     def _look_there(self) -> None:
         self._found = found = self._recogniser.recognise(self.descriptor)
-        parts = {"packed": found.packed, "view": found.view, "similarity": found.similarity, "place": found.place}
-        parts |= {"cosine": found.cosine}
+        looks = {"similarity": found.similarity, "place": found.place, "cosine": found.cosine, "view": found.view}
+        self._kept.write(looks)
+        parts = {"packed": found.packed}
         if found.scores and found.observed:
             classifier, rows = self._kit.classifier, found.observed.rows
             parts |= {"scores": found.scores.scores, "answers": found.observed.logits[0], "rows": rows}

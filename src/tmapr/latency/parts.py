@@ -159,8 +159,9 @@ def time_tracking(stages: Stages, timer: DeviceTimer, pieces: Pieces, stamp: int
     frame, mass = Glimpse(*looks, *split_numbers(sent)), placer.state.belief.mass
     moved = 2 * mass.nbytes + 3 * found.cosine.nbytes + placer.told.nbytes
     stages.add("route_filter", timer.time_recorded(lambda: placer.look(frame)), moved)
-    crossing = pieces.way.crossing
-    stages.add("crossing", timer.time(crossing.fetch), linked=crossing.nbytes)
+    crossings = pieces.way.crossings
+    fetching = timer.time(lambda: [each.fetch() for each in crossings])
+    stages.add("crossing", fetching, linked=sum(each.nbytes for each in crossings))
 
 
 def time_learning(stages: Stages, timer: DeviceTimer, pieces: Pieces, work: Workload, updates: int) -> None:
