@@ -37,6 +37,7 @@ COMPILED = {
     "tmapr.device.standardising_kernels",
     "tmapr.device.vit_kernels",
     "tmapr.device.head_kernels",
+    "tmapr.perception.sketching",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",

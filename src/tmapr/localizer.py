@@ -49,6 +49,8 @@ class Localizer:
         self.tracker = make_tracker(stages.tracking, stages.fusion, memory, self._way.placer if self._way else None)
         self._student = make_student(self.tracker.placer, memory, stages.tracking.certainty)
         self._drive: Drive = self._way.drive if self._way else Condition()
+        self._localized: Percept | None = None
+        """The last one."""
         self._lessons = Condition()
         """Of what is observed, and of labelled drives that are learned: they may be of another day."""
 
@@ -132,6 +134,7 @@ class Localizer:
             return self.tracker.pass_over(percept)
         recognition = self._recognise_next(percept)
         estimate = self.tracker.advance(percept, recognition)
+        self._localized = percept
         self._remember(get_view(recognition, percept))
         self._drive.follow(estimate)
         return estimate
@@ -178,7 +181,9 @@ class Localizer:
         like it; a position that the localizer itself found proves nothing, so it is not `scored`.
         """
         observed = seen.recognition if isinstance(seen, Estimate) else None
-        percept = read_percept(seen.percept if isinstance(seen, Estimate) else seen, self.classifier.dimension)
+        given = seen.percept if isinstance(seen, Estimate) else seen
+        # What was localized last was read when it came.
+        percept = given if given is self._localized else read_percept(given, self.classifier.dimension)
         if percept.fault:
             raise InputError(f"percept at {percept.stamp}: a faulty frame ({percept.fault}) cannot be learned from")
         label = read_position(position, f"percept at {percept.stamp}: its label")

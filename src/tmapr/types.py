@@ -5,7 +5,7 @@ SI units, radians, float64; stamps are integer nanoseconds since the epoch: a fl
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from math import isnan, nan
+from math import hypot, isnan, nan, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +187,12 @@ class Verdict:
         return self.reason in (Reason.ACCEPTED, Reason.RELOCALIZED)
 
 
+def measure_distance(a: Float[np.ndarray, "2"], b: Float[np.ndarray, "2"]) -> float:
+    """Metres between two positions; NumPy takes five times as long to find out that there are only two."""
+    (x, y), (u, v) = a.tolist(), b.tolist()
+    return hypot(x - u, y - v)
+
+
 @dataclass(frozen=True, slots=True)
 class Belief:
     """The filter's Gaussian over (x, y, vx, vy)."""
@@ -203,7 +209,9 @@ class Belief:
     @property
     def semi_axis(self) -> float:
         """Longest semi-axis of the 95 % position ellipse, in metres."""
-        return float(np.sqrt(CHI2_95 * np.linalg.eigvalsh(self.covariance[:2, :2])[1]))
+        (xx, xy), (_, yy) = self.covariance[:2, :2].tolist()
+        largest = 0.5 * (xx + yy) + hypot(0.5 * (xx - yy), xy)
+        return sqrt(CHI2_95 * largest)
 
 
 CHI2_95 = 5.991464547107979

@@ -12,8 +12,8 @@ import pytest
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 
 FIXED = {
-    "count_counts": {"MASK": 65535, "BLOCK": 2048},
-    "sum_groups": {"ROWS": 16},
+    "count_counts": {"MASK": 65535, "COPIES": 8, "BLOCK": 2048},
+    "sum_groups": {"MASK": 65535, "COPIES": 8, "ROWS": 16},
     "find_levels": {"MASK": 65535, "GROUPS": 256, "HIGHEST": 16383, "OTHER_HIGHEST": 65535},
     "make_tables": {"TILES": 8, "MASK": 65535, "BLOCK": 1024},
     "resize_areas": {"TILES": 8, "DOWN": 4, "ACROSS": 4, "MASK": 65535, "BLOCK": 256},

@@ -186,6 +186,7 @@ def test_a_frame_that_was_looked_at_ahead_is_placed_as_any(rng):
     for percept in film(name, rng)[:30]:
         compared = compare(MAPPED[name], percept.descriptor, whole=False)
         told = torch.zeros_like(ahead.told)
+        ahead.settle()
         ahead.look(glimpse_at(ahead, percept, compared), told)
         ahead.expect(Ahead(compared, told.numpy()))
         same_placing(*(placer.observe(percept, compared, None) for placer in (ahead, made)))

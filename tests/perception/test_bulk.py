@@ -127,7 +127,7 @@ def test_a_network_that_fails_ends_the_stream_after_the_percepts_before_it(batch
 class TwoAtOnce:
     """An eye that answers only while it is asked twice."""
 
-    takes_counts, abreast = False, 2
+    takes_counts, abreast, begins = False, 2, False
 
     def __init__(self):
         self._both = threading.Barrier(2)

@@ -6,7 +6,7 @@ takes, and that begins after everything before it: so nobody has to tell the all
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 
@@ -22,14 +22,22 @@ class Aside:
         if device.type == "cuda":
             self._stream = torch.cuda.Stream(device, priority=_FIRST)  # type: ignore[no-untyped-call]
 
+    def follow(self) -> None:
+        """What is done aside next waits for what was asked for so far, and for nothing that is asked for later."""
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+
+    @contextmanager
+    def stay(self) -> Iterator[None]:
+        """What is asked for inside is done aside, after all that it follows."""
+        with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
+            yield
+
     @contextmanager
     def begin(self) -> Iterator[None]:
         """What is asked for inside is done aside, after all that was asked for so far."""
-        if self._stream is None:
-            yield
-            return
-        self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
-        with torch.cuda.stream(self._stream):
+        self.follow()
+        with self.stay():
             yield
 
     def join(self) -> None:

@@ -143,11 +143,9 @@ class DeviceClassifier:
         residual[place] += 1.0
         weight = self._attenuation.weight(residual) if self._attenuation else 1.0
         self.places.enter(place)
-        self.shortcut.take(place, weight)
-        # Copies: they are part of what crossed for the frame, which need not stay for the lesson's sake.
-        step = noted.step.copy() if self._unscented else None
-        rows, weights = noted.rows[: self.row_count].copy(), weight * self._shares
-        return self._ledger.enter(rows, weights, place, cell, noted.view, step, noted.name)
+        rows, step, name = self.shortcut.take(place, weight)
+        kept = step if self._unscented else None
+        return self._ledger.enter(rows, weight * self._shares, place, cell, noted.view, kept, name)
 
     def _absorb_noted(self, view: Float[Tensor, " dim"], place: Int[Tensor, "1"], weight: Float[Tensor, ""]) -> None:
         self.ridge.absorb_place(place[0], weight * self.places.update_weights, self._terms)

@@ -33,22 +33,31 @@ class Crossing:
         """Fill some parts, in few launches."""
         torch._foreach_copy_([self[name] for name in parts], [each.flatten() for each in parts.values()])
 
-    def fetch(self) -> "Fetched":
-        """Begin to copy all of it, once it is written, into memory of its own: an estimate may keep it for ever."""
+    def fetch(self, awaited: bool = True) -> "Fetched":
+        """Begin to copy all of it, once it is written, into memory of its own: an estimate may keep it for ever.
+
+        What nobody has to wait for is there when something is that was fetched later.
+        """
         here = torch.empty(self._there.shape, dtype=torch.float64, pin_memory=self._there.is_cuda)
         here.copy_(self._there, non_blocking=True)
-        return Fetched(here, self._parts, self._there.device)
+        done = Moment(self._there.device) if awaited else None
+        if done:
+            done.record()
+        return Fetched(here, self._parts, done)
 
 
 class Fetched:
     """What crossed, or is about to."""
 
-    def __init__(self, here: Float[Tensor, " numbers"], parts: Mapping[str, tuple[int, int]], there: torch.device):
-        self._here, self._parts, self._done = here.numpy(), parts, Moment(there)
-        self._done.record()
+    def __init__(
+        self, here: Float[Tensor, " numbers"], parts: Mapping[str, tuple[int, int]], done: Moment | None
+    ) -> None:
+        self._here, self._parts, self._done = here.numpy(), parts, done
 
     def wait(self) -> None:
         """Until it is here."""
+        if self._done is None:
+            raise ValueError("it was fetched to be here when something else is")
         self._done.wait()
 
     def __getitem__(self, name: str) -> Float[np.ndarray, " numbers"]:

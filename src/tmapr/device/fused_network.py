@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+from tmapr.device.graphs import Parts, finish
 from tmapr.device.network_parts import read_base, read_encoder, read_pose, read_salad
 from tmapr.device.triangle import runs_kernels
 from tmapr.perception.apr import AprHead
@@ -22,6 +23,8 @@ Outputs = tuple[Float[Tensor, "images _"], ...]
 
 _ALIGNED = 8
 """A token's width is a multiple: rows of half precision then begin at multiples of 16 bytes."""
+_CUTS = (2, 6)
+"""Blocks of the encoder before which a part ends: each is at work for as long as it takes to hand over the next."""
 _MOST_PATCHES = 512
 """More of them keep a GPU busy by a library's products too."""
 
@@ -55,12 +58,16 @@ class FusedNetwork(nn.Module):
 
     def forward(self, pictures: UInt8[Tensor, "images height width"]) -> Outputs:
         """Descriptor, then position and heading if there is a pose head."""
+        return finish(self.see(pictures))
+
+    def see(self, pictures: UInt8[Tensor, "images height width"]) -> Parts[Outputs]:
+        """The same in parts: the first layers are at work while the others are handed over."""
         one = len(pictures) == 1 and pictures.shape[1:] == self._size
         by_kernels = one and self._has_kernels and runs_kernels(pictures.device)
-        return self._see(pictures) if by_kernels else self.plain(pictures)
+        return (yield from self._see(pictures)) if by_kernels else self.plain(pictures)
 
-    def _see(self, picture: UInt8[Tensor, "1 height width"]) -> Outputs:
-        tokens = self._encode(picture)
+    def _see(self, picture: UInt8[Tensor, "1 height width"]) -> Parts[Outputs]:
+        tokens = yield from self._encode(picture)
         if self.apr is None or not tokens.is_cuda:
             return self._describe(tokens), *self._locate(tokens)
         # The descriptor's head is the shorter one: it has a stream of its own, and is done when the pose is.
@@ -73,7 +80,7 @@ class FusedNetwork(nn.Module):
         here.wait_stream(self._aside)
         return descriptor, *pose
 
-    def _encode(self, picture: UInt8[Tensor, "1 height width"]) -> Float[Tensor, "tokens width"]:
+    def _encode(self, picture: UInt8[Tensor, "1 height width"]) -> Parts[Float[Tensor, "tokens width"]]:
         """All tokens after the final norm, in half precision."""
         from tmapr.device.vit_layers import add_normalise, embed, run_block
 
@@ -81,7 +88,9 @@ class FusedNetwork(nn.Module):
         norms = [*(block.norm1 for block in blocks), norm]
         tokens = embed(picture, patches.get_parameter("weight"), self.base, PATCH)
         stream = add_normalise(tokens, None, norms[0])
-        for block, after in zip(blocks, norms[1:], strict=True):
+        for number, (block, after) in enumerate(zip(blocks, norms[1:], strict=True)):
+            if number in _CUTS:
+                yield
             stream = run_block(stream, block, after)
         return stream.normal
 

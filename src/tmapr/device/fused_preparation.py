@@ -22,8 +22,8 @@ ChoosePreparation = Callable[[Image, Size, np.dtype, Size, torch.device], nn.Mod
 
 _COUNTED, _SUMMED, _TAKEN = 2048, 16, 1024
 """Pixels, groups of counts and pixels of a tile that one program takes at a time."""
-
-
+_COPIES = 8
+"""Histograms of an image."""
 _WARPS = 8
 
 
@@ -95,10 +95,12 @@ class FusedPreparation(nn.Module):
         from tmapr.device import picture_kernels as kernels
 
         images, pixels, groups = len(bits), self._given[0] * self._given[1], (self._mask + 1) // GRAYS
-        histogram = torch.zeros(images, self._mask + 1, dtype=torch.int32, device=bits.device)
-        kernels.count_counts[(-(-pixels // _COUNTED), images)](bits, histogram, pixels, MASK=self._mask, BLOCK=_COUNTED)
-        totals, summed = torch.empty_like(histogram[:, :groups]), min(_SUMMED, groups)
-        kernels.sum_groups[(images * groups // summed,)](histogram, totals, ROWS=summed)
+        histograms = torch.zeros(images, _COPIES, self._mask + 1, dtype=torch.int32, device=bits.device)
+        sizes = {"MASK": self._mask, "COPIES": _COPIES}
+        kernels.count_counts[(-(-pixels // _COUNTED), images)](bits, histograms, pixels, **sizes, BLOCK=_COUNTED)
+        histogram, summed = torch.empty_like(histograms[:, 0]), min(_SUMMED, groups)
+        totals = torch.empty_like(histogram[:, :groups])
+        kernels.sum_groups[(images * groups // summed,)](histograms, histogram, totals, **sizes, ROWS=summed)
         blacks, faults = (torch.empty(images, dtype=torch.int32, device=bits.device) for _ in range(2))
         levels = Levels(blacks, torch.empty(images, device=bits.device), faults)
         kernels.find_levels[(images,)](

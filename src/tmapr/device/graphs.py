@@ -3,14 +3,18 @@
 Elsewhere it is called as it is, so that what is captured is tested without a GPU.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-Compute = Callable[[Tensor], Tensor]
+Found = TypeVar("Found")
+Parts = Generator[None, None, Found]
+"""A computation that stops here and there: each part becomes a graph, and the first is at work when the next begins."""
+Compute = Callable[[Tensor], Tensor | Parts[Tensor]]
 
 _WARM_UPS = 3
 """Passes before the capture, in which libraries choose their kernels and take their workspaces."""
@@ -75,26 +79,51 @@ class Lane:
             self._copies.wait_stream(self._queue.stream)
 
 
+def finish(parts: Parts[Found]) -> Found:
+    """All parts at once, and what comes of them."""
+    while (found := _take_part(parts)) is None:
+        pass
+    return found
+
+
+def _take_part(parts: Parts[Found]) -> Found | None:
+    """What comes of all, if this part was the last."""
+    try:
+        next(parts)
+    except StopIteration as end:
+        found: Found = end.value
+        return found
+    return None
+
+
 class Replayed:
-    """Reads `given` and gives the same tensor each time, overwritten; whoever keeps a result copies it."""
+    """Reads `given` and gives the same tensor each time, overwritten; whoever keeps a result copies it.
+
+    Of a graph with a hundred kernels the first begins when all have been handed over: a computation in parts begins
+    sooner.
+    """
 
     def __init__(self, compute: Compute, given: Tensor) -> None:
         self._compute = compute
         self._given = given
-        self._graph: torch.cuda.CUDAGraph | None = None
+        self._graphs = list[torch.cuda.CUDAGraph]()
         if given.is_cuda:
-            self._graph = torch.cuda.CUDAGraph()
-            self._result = self._capture(self._graph)
+            self._result = self._capture()
 
     def __call__(self) -> Tensor:
         """What comes of what is in `given` now, on the current stream; a GPU may still be at work on it."""
-        if self._graph is None:
+        if not self._graphs:
             with torch.inference_mode():
-                return self._compute(self._given)
-        self._graph.replay()
+                return self._compute_now()
+        for graph in self._graphs:
+            graph.replay()
         return self._result
 
-    def _capture(self, graph: torch.cuda.CUDAGraph) -> Tensor:
+    def _compute_now(self) -> Tensor:
+        found = self._compute(self._given)
+        return found if isinstance(found, Tensor) else finish(found)
+
+    def _capture(self) -> Tensor:
         with torch.cuda.device(self._given.device), torch.inference_mode():
             current = torch.cuda.current_stream()
             # Whoever has a queue is captured there: cuBLAS keeps one workspace for each stream that is captured, and
@@ -104,11 +133,22 @@ class Replayed:
             aside.wait_stream(current)
             with torch.cuda.stream(aside):
                 for _ in range(_WARM_UPS):
-                    self._compute(self._given)
+                    self._compute_now()
             current.wait_stream(aside)
+            return self._capture_parts(own)
+
+    def _capture_parts(self, own: torch.cuda.Stream | None) -> Tensor:
+        pool = torch.cuda.graph_pool_handle()
+        parts: Tensor | Parts[Tensor] | None = None
+        found: Tensor | None = None
+        while found is None:
+            graph = torch.cuda.CUDAGraph()
             # Other threads may use the GPU meanwhile: what they do is none of this graph's.
-            with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
-                return self._compute(self._given)
+            with torch.cuda.graph(graph, pool=pool, stream=own, capture_error_mode="thread_local"):
+                parts = self._compute(self._given) if parts is None else parts
+                found = parts if isinstance(parts, Tensor) else _take_part(parts)
+            self._graphs.append(graph)
+        return found
 
 
 class Recorded:

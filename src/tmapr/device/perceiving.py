@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from tmapr.device.fused_network import FusedNetwork
 from tmapr.device.fused_preparation import ChoosePreparation, choose_preparation
-from tmapr.device.graphs import Lane, Moment, Queue, Replayed, staying_on
+from tmapr.device.graphs import Lane, Moment, Parts, Queue, Replayed, finish, staying_on
 from tmapr.device.precision import lower_precision
 from tmapr.device.preparation import FAULTS
 from tmapr.device.triangle import runs_kernels
@@ -80,6 +80,8 @@ class DeviceEye:
         for _ in range(self.abreast):
             self._lanes.put(Passes(Lane(self._device, queue)))
 
+    begins = False
+
     def begin(self, image: Picture) -> None:
         """Nothing is done before it is asked for: several streams may share it, and it knows none of them."""
 
@@ -130,8 +132,16 @@ class SeeingNetwork(nn.Module):
 
     def forward(self, counts: Shaped[Tensor, "images height width"]) -> Float32[Tensor, "images _"]:
         """The rows; the code of a fault is their last number."""
+        return finish(self.see(counts))
+
+    def see(self, counts: Shaped[Tensor, "images height width"]) -> Parts[Float32[Tensor, "images _"]]:
+        """The same in parts."""
         pictures, faults = self.prepare(counts) if self.prepare else (counts, counts.new_zeros(len(counts)))
-        descriptors, *pose = self.network(pictures)
+        yield
+        if isinstance(self.network, FusedNetwork):
+            descriptors, *pose = yield from self.network.see(pictures)
+        else:
+            descriptors, *pose = self.network(pictures)
         return torch.cat([scale_rows(descriptors), *pose, faults.float()[:, None]], dim=1)
 
 
@@ -160,7 +170,7 @@ class DevicePass:
         self._waiting = waiting.pin_memory() if pinned else waiting
         self._given = waiting.to(device, copy=True)
         with staying_on(self._device):
-            self._run = Replayed(network, self._given)
+            self._run = Replayed(network.see, self._given)
             self._rows = self._run()
             self._copied, self._done = Moment(device), Moment(device)
         self._fetched = torch.zeros(self._rows.shape, pin_memory=pinned)
@@ -194,6 +204,11 @@ class DevicePass:
         return self._rows[:, -1 - self._pose : -1] if self._pose else None
 
     @property
+    def rest(self) -> Float32[Tensor, "images _"]:
+        """On the device: pose, if there is one, and fault."""
+        return self._rows[:, -1 - self._pose :]
+
+    @property
     def faults(self) -> Float32[Tensor, " images"]:
         """On the device: places in `FAULTS`."""
         return self._rows[:, -1]
@@ -208,9 +223,12 @@ class DevicePass:
 
     def read(self, rows: Float[np.ndarray, "images _"]) -> Seen:
         """What rows mean that crossed to the host."""
-        descriptors, pose = rows[:, : -1 - self._pose], rows[:, -1 - self._pose : -1]
-        outputs = Outputs(descriptors, pose[:, :2], pose[:, 2:]) if self._pose else Outputs(descriptors)
-        return Seen(outputs, tuple(FAULTS[int(code)] for code in rows[:, -1]))
+        return self.read_rest(rows[:, : -1 - self._pose], rows[:, -1 - self._pose :])
+
+    def read_rest(self, descriptors: Float[np.ndarray, "images dim"], rest: Float[np.ndarray, "images _"]) -> Seen:
+        """The same, where descriptors crossed apart from pose and fault."""
+        outputs = Outputs(descriptors, rest[:, :2], rest[:, 2:4]) if self._pose else Outputs(descriptors)
+        return Seen(outputs, tuple(FAULTS[int(code)] for code in rest[:, -1]))
 
 
 class Passes:

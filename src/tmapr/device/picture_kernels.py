@@ -27,20 +27,30 @@ def _read_grays(counts, at, inside, black, gain, MASK: tl.constexpr):
 
 
 @triton.jit
-def count_counts(counts, histogram, pixels, MASK: tl.constexpr, BLOCK: tl.constexpr):
-    """How often each count occurs; integers, so the order of the additions is no matter."""
+def count_counts(counts, histograms, pixels, MASK: tl.constexpr, COPIES: tl.constexpr, BLOCK: tl.constexpr):
+    """How often each count occurs; integers, so the order of the additions is no matter.
+
+    A scene has few counts, and who adds to one waits for all others who do: so there are several histograms.
+    """
     image = tl.program_id(1)
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < pixels
     value = tl.load(counts + image * pixels + at, mask=inside, other=0).to(tl.int32) & MASK
-    tl.atomic_add(histogram + image * (MASK + 1) + value, 1, mask=inside, sem="relaxed")
+    mine = histograms + (image * COPIES + tl.program_id(0) % COPIES) * (MASK + 1)
+    tl.atomic_add(mine + value, 1, mask=inside, sem="relaxed")
 
 
 @triton.jit
-def sum_groups(histogram, totals, ROWS: tl.constexpr):
-    """The pixels in each group of counts."""
+def sum_groups(histograms, histogram, totals, MASK: tl.constexpr, COPIES: tl.constexpr, ROWS: tl.constexpr):
+    """All histograms of an image as one, and the pixels in each group of its counts."""
+    groups = (MASK + 1) // GROUP
     group = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    bins = tl.load(histogram + group[:, None] * GROUP + tl.arange(0, GROUP)[None, :])
+    at = (group % groups)[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    first = (group // groups)[:, None] * COPIES
+    bins = tl.zeros((ROWS, GROUP), tl.int32)
+    for copy in range(COPIES):
+        bins += tl.load(histograms + (first + copy) * (MASK + 1) + at)
+    tl.store(histogram + group[:, None] * GROUP + tl.arange(0, GROUP)[None, :], bins)
     tl.store(totals + group, tl.sum(bins, axis=1))
 
 

@@ -29,6 +29,7 @@ from tmapr.device.filter import DeviceRouteFilter, RouteBelief
 from tmapr.device.fused_views import choose_views
 from tmapr.device.graphs import Recorded
 from tmapr.device.views import NUMBERS, Glimpse, Levels, ViewState, keep, lay_room
+from tmapr.tracking.around import Around
 from tmapr.tracking.between import lay_between
 from tmapr.tracking.evidence import spread_matches
 from tmapr.tracking.filter import RouteFilter, list_modes
@@ -89,6 +90,7 @@ class DevicePlacer:
     def __init__(self, route: Route, radius: float, dimension: int, device: torch.device) -> None:
         self.route, self.radius = route, radius
         self.views = choose_views(DeviceRouteFilter(route, device), radius, dimension)
+        self.around = Around(route, radius)
         self._between = lay_between(route, radius)
         self._dimension, self._device = dimension, device
         self._host = Placer(route, radius)
@@ -108,6 +110,8 @@ class DevicePlacer:
 
     def new_drive(self) -> None:
         """Forget where the camera is; what was learned stays."""
+        self._due = False
+        """Whether what was looked at last is believed from the next frame on."""
         keep(self.state, self.views.begin(self._dimension))
         self.filter = FilterThere(RouteFilter(self.route))
         self._since: float | None = 0.0
@@ -119,6 +123,7 @@ class DevicePlacer:
 
     def start_around(self, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Near a position somebody told: see `RouteFilter`."""
+        self.settle()
         host = RouteFilter(self.route)
         host.start_around(position, deviation)
         belief = self._put_belief(host.on, host.mimic, host.off, host.reach, host.pace)
@@ -139,7 +144,7 @@ class DevicePlacer:
         self._turned.add(turn)
 
     def look(self, frame: Glimpse, told: Float[Tensor, " numbers"] | None = None) -> None:
-        """On the device: what would be believed after a frame, and what would be told of it."""
+        """On the device: what would be believed after a frame, and what would be told of it; all else is settled."""
         self.views.look_into(self.state, frame, self._after, self.told if told is None else told)
 
     def expect(self, ahead: Ahead) -> None:
@@ -151,12 +156,18 @@ class DevicePlacer:
         ahead, self._ahead = self._ahead, None
         if ahead is None or ahead.compared is not compared:
             ahead = self._look_now(percept, compared, head)
-        self._since = 0.0
-        self._keep()
+        self._since, self._due = 0.0, True
         return self._tell(ahead.told)
+
+    def settle(self) -> None:
+        """Believe what was observed: before the next frame is looked at, since nobody waits for it."""
+        due, self._due = self._due, False
+        if due:
+            self._keep()
 
     def _look_now(self, percept: Percept, compared: Comparison, head: Float[np.ndarray, "2"] | None) -> Ahead:
         """At a frame that was compared on the host."""
+        self.settle()
         sent = self._put(self.list_numbers(percept.stamp, self._since, head))
         cosine = None if compared.cosine is None else self._put(compared.cosine)
         self.send_local(compared)
@@ -200,13 +211,13 @@ class DevicePlacer:
             self._close_view(found, Step(seconds, change, None if np.isnan(metres) else metres))
         found = Found(self.filter.where, p_off, view, int(peak), self._p_place)
         looked = Looked(Comparison(told.similarity, told.place), self.scale.weights, share, change >= 1.0)
-        return describe(self.route, self._between, self.radius, found, looked)
+        return describe(self.route, self._between, self.around, found, looked)
 
     def _close_view(self, found: Found, step: Step) -> None:
         """Hold a new view against dead reckoning, and keep it for the smoother."""
         promised = found.metres_a_view * min(step.change, FAR_VIEW)
         driven = promised if step.metres is None or np.isinf(step.change) else abs(step.metres)
-        doubted = reckon(self.reckoning, self._turned, step, found, self.route, self.radius)
+        doubted = reckon(self.reckoning, self._turned, step, found, self.route, self.around)
         self._p_place = DOUBTED if doubted else found.p_place
         self.view = keep_view(found.where, driven, DOUBTED if doubted else 1.0)
         self._turned = self._turned.begin_anew()
@@ -225,6 +236,7 @@ class DevicePlacer:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes, as `Placer` has it."""
+        self.settle()
         state, belief, levels = self.state, self.state.belief, self.state.levels
         key = {"key": _take(state.key)} if bool(state.begun) else {}
         metres = float(state.metres) + (np.nan if self._since is None else self._since)

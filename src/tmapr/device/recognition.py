@@ -7,7 +7,7 @@ whether any place is in doubt and which references to match with (`Packing.list_
 few ranks them anew there, and goes to the route filter as `Comparison.local`.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from jaxtyping import Float
 from torch import Tensor
@@ -37,6 +37,13 @@ class Steps(Protocol):
         observed: Observed | None,
     ) -> Found:
         """Everything else, once the ridge and the memory have answered."""
+
+
+class Asked(NamedTuple):
+    """What the memory is multiplied with, and the rows that the ridge is asked for, if it is: those of a lesson."""
+
+    prepared: Prepared
+    rows: Float[Tensor, "3 features"] | None
 
 
 class Recogniser:
@@ -69,12 +76,20 @@ class Recogniser:
 
     def recognise(self, descriptor: Float[Tensor, " dim"]) -> Found:
         """What a usable frame looks like, without what the views of its drive share."""
+        return self.answer(self.ask(descriptor))
+
+    def ask(self, descriptor: Float[Tensor, " dim"]) -> Asked:
+        """What ridge and memory are asked for a frame."""
         prepared = self.prepare(descriptor)
-        scores, observed = None, None
-        # The memory is read meanwhile: places have small steps to take before the ridge is read, and after it.
+        return Asked(prepared, self.places.spread(prepared.view) if self.places else None)
+
+    def answer(self, asked: Asked) -> Found:
+        """What a frame looks like for which that is asked."""
+        prepared, scores, observed = asked.prepared, None, None
+        # The memory is read meanwhile: places have small steps to take after the ridge is read.
         with self._aside.begin():
-            if self.places:
-                observed = self.places.observe(self.places.spread(prepared.view))
+            if self.places and asked.rows is not None:
+                observed = self.places.observe(asked.rows)
                 scores = self.places.conclude(prepared.view, observed)
         products = self.memory.multiply(prepared.queries)
         self._aside.join()

@@ -11,11 +11,13 @@ from tmapr.types import Picture
 
 
 class Sight(NamedTuple):
-    """An image on its way: the pass that sees it, and what crosses, with a part `seen`."""
+    """An image on its way: the pass that sees it, and what crosses: a `descriptor`, and what else was `seen`."""
 
     image: Picture
     passed: DevicePass
+    kept: Fetched
     fetched: Fetched
+    """Behind what is kept: when this is here, so is that."""
 
 
 @runtime_checkable
@@ -30,6 +32,7 @@ class WayEye:
     """Sees one image after the other."""
 
     abreast = 1
+    begins = True
 
     def __init__(self, way: BeginsWithImages, eye: DeviceEye, normaliser: Normaliser | None) -> None:
         self._way, self._eye, self._normaliser = way, eye, normaliser
@@ -46,5 +49,5 @@ class WayEye:
         if begun is None or begun.image is not prepared[0]:
             return self._eye.see(prepared)
         begun.fetched.wait()
-        width = begun.passed.rows.shape[1]
-        return begun.passed.read(begun.fetched["seen"][None, :width])
+        descriptor, rest = begun.kept["descriptor"][None], begun.fetched["seen"][None]
+        return begun.passed.read_rest(descriptor, rest)._replace(finished=True)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from tmapr.device.aside import Aside
 from tmapr.device.classifier import DeviceClassifier
 from tmapr.device.condition import DeviceCondition
 from tmapr.device.crossing import Crossing, Fetched
@@ -23,9 +24,9 @@ from tmapr.device.graphs import Moment, Recorded
 from tmapr.device.memory import DeviceMemory
 from tmapr.device.perceiving import POSE, DeviceEye, DevicePass
 from tmapr.device.placing import SENT, Ahead, DevicePlacer, split_numbers
-from tmapr.device.recognition import Recogniser
+from tmapr.device.recognition import Asked, Recogniser
 from tmapr.device.seeing import Sight, WayEye
-from tmapr.device.shortcut import Noted
+from tmapr.device.shortcut import Noted, TakeDown
 from tmapr.device.views import Glimpse
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.perceiver import Perceiver
@@ -61,6 +62,8 @@ class _Begun:
     kept: Fetched
     fetched: Fetched
     """Behind what is kept: when this is here, so is that."""
+    lesson: TakeDown
+    """What a lesson of it would be made of."""
 
 
 class DeviceWay:
@@ -78,8 +81,11 @@ class DeviceWay:
         self._to_send = torch.zeros(SENT, dtype=torch.float64, pin_memory=device.type == "cuda")
         self._arrived = Moment(device)
         self._device, self._generation = device, kit.classifier.generation
+        self._ask = Recorded(self._ask_there, device)
         self._look = Recorded(self._look_there, device)
         self._look_again = Recorded(self._look_with_matches, device)
+        self._aside = Aside(device)
+        self._asked: Asked | None = None
         self._lay_out()
         self._begun: _Begun | None = None
         self._expected: tuple[int, float | None] | None = None
@@ -90,10 +96,11 @@ class DeviceWay:
         refs, capacity = len(self._kit.memory), self._kit.classifier.places.capacity
         width, features = len(self.descriptor), self._kit.classifier.ridge.dim
         # Apart: who keeps every estimate of a drive keeps no more of it than on the CPU.
-        kept = {"similarity": refs, "place": refs, "cosine": refs, "view": width}
+        kept = {"similarity": refs, "place": refs, "cosine": refs, "view": width, "descriptor": width}
         passing = {"packed": self._recogniser.packing.size, "scores": capacity, "answers": capacity, "refused": 1}
-        passing |= {"rows": RANK * features, "step": width, "seen": width + POSE + 1, "told": len(self.placer.told)}
-        self._kept, self._crossing = (Crossing(each, self._device) for each in (kept, passing))
+        passing |= {"seen": POSE + 1, "told": len(self.placer.told)}
+        lesson = {"rows": RANK * features, "step": width}
+        self._kept, self._crossing, self._lesson = (Crossing(each, self._device) for each in (kept, passing, lesson))
         self._found: Found | None = None
 
     @property
@@ -102,9 +109,9 @@ class DeviceWay:
         return self._recogniser
 
     @property
-    def crossings(self) -> tuple[Crossing, Crossing]:
+    def crossings(self) -> tuple[Crossing, ...]:
         """What crosses for each of them; other ones when places have grown past their room."""
-        return self._kept, self._crossing
+        return self._kept, self._crossing, self._lesson
 
     def begin_stream(self) -> Perceive:
         """The perceiver of the map for one stream of frames; where it sees on this device, frames cross once."""
@@ -133,9 +140,8 @@ class DeviceWay:
                 self._follows[passed] = self._record_follow(passed, normaliser)
             self._follows[passed]()
         self.drive.held = expected[0]
-        self._look()
-        self._begun = _Begun(expected[0], self._kept.fetch(), self._crossing.fetch())
-        return Sight(image, passed, self._begun.fetched)
+        self._begun = self._recognise_there(expected[0])
+        return Sight(image, passed, self._begun.kept, self._begun.fetched)
 
     def _record_follow(self, passed: DevicePass, normaliser: Normaliser | None) -> Recorded:
         """What the eye gave, where the rest looks for it."""
@@ -143,10 +149,10 @@ class DeviceWay:
         centre = self.descriptor.new_tensor(normaliser.center if normaliser else (0.0, 0.0))
 
         def follow() -> None:
-            self._crossing["seen"][: passed.rows.shape[1]].copy_(passed.rows[0])
+            rest = passed.rest[0]
+            self._crossing["seen"][-len(rest) :].copy_(rest)
             wide = passed.descriptors[0].double()
-            # The host scales the same float32 numbers to length 1.
-            self.descriptor.copy_(wide / torch.linalg.vector_norm(wide))
+            torch.div(wide, torch.linalg.vector_norm(wide), out=self.descriptor)
             if passed.poses is not None and self._kit.heeds_head:
                 self._sent[_HEAD].copy_(passed.poses[0, :2].double() * scale + centre)
 
@@ -168,34 +174,49 @@ class DeviceWay:
             told = self._look_at_matches(found.comparison)
         if found.comparison is not None:
             self.placer.expect(Ahead(found.comparison, told))
-        self._note(found, fetched)
+        self._note(found, begun)
         return found
 
-    def _note(self, found: Recognition, fetched: Fetched) -> None:
+    def _note(self, found: Recognition, begun: _Begun) -> None:
         """For a lesson of just this view, if it is learned before anything else: K was read for it already."""
-        there, classifier = self._found, self._kit.classifier
+        there, fetched, classifier = self._found, begun.fetched, self._kit.classifier
         if there is None or there.observed is None or found.view is None:
             return
         if fetched["refused"][0]:
             classifier.ridge.check()
-        rows, here = fetched["rows"].reshape(RANK, -1), (fetched["step"], fetched["answers"])
-        noted = Noted(found.view, there.view, rows, *here, classifier.ledger.last, classifier.generation)
-        classifier.shortcut.note(noted, classifier.row_count)
+        state = fetched["answers"], classifier.ledger.last, classifier.generation
+        noted = Noted(found.view, there.view, begun.lesson, *state)
+        classifier.shortcut.note(noted)
 
     def _begin(self, percept: Percept, metres: float | None) -> _Begun:
         """With a descriptor that the host has."""
         self._prepare(percept.stamp, metres, percept.position if self._kit.heeds_head else None)
         self.drive.send(percept)
+        return self._recognise_there(percept.stamp)
+
+    def _recognise_there(self, stamp: int) -> _Begun:
+        """What a lesson would be made of comes first, and is hashed while all else is looked for."""
+        self._ask()
+        self._aside.follow()
         self._look()
-        return _Begun(percept.stamp, self._kept.fetch(), self._crossing.fetch())
+        with self._aside.stay():
+            lesson = self._lesson.fetch()
+        kept, fetched = self._kept.fetch(awaited=False), self._crossing.fetch()
+        self._aside.join()
+        classifier = self._kit.classifier
+        taken = classifier.shortcut.begin(lesson, classifier.ledger.last, classifier.row_count)
+        return _Begun(stamp, kept, fetched, taken)
 
     def _prepare(self, stamp: int, metres: float | None, head: Float[np.ndarray, "2"] | None) -> None:
         if self._generation != self._kit.classifier.generation:
-            for recorded in (self._look, self._look_again, *self._follows.values()):
+            for recorded in (self._ask, self._look, self._look_again, *self._follows.values()):
                 recorded.forget()
             self._generation = self._kit.classifier.generation
             self._lay_out()
         self._kit.classifier.shortcut.forget()
+        # Of the frame before: nobody had to wait for these.
+        self.drive.settle()
+        self.placer.settle()
         self.drive.there.turn_to(stamp)
         self.placer.send_local(None)
         self._arrived.wait()
@@ -203,15 +224,21 @@ class DeviceWay:
         self._sent.copy_(self._to_send, non_blocking=True)
         self._arrived.record()
 
+    def _ask_there(self) -> None:
+        self._asked = asked = self._recogniser.ask(self.descriptor)
+        if asked.rows is not None:
+            self._lesson.write({"rows": asked.rows, "step": self._kit.classifier.places.step})
+
     def _look_there(self) -> None:
-        self._found = found = self._recogniser.recognise(self.descriptor)
+        if self._asked is None:
+            raise ValueError("ridge and memory are asked first")
+        self._found = found = self._recogniser.answer(self._asked)
         looks = {"similarity": found.similarity, "place": found.place, "cosine": found.cosine, "view": found.view}
-        self._kept.write(looks)
+        self._kept.write(looks | {"descriptor": self.descriptor})
         parts = {"packed": found.packed}
         if found.scores and found.observed:
-            classifier, rows = self._kit.classifier, found.observed.rows
-            parts |= {"scores": found.scores.scores, "answers": found.observed.logits[0], "rows": rows}
-            parts |= {"step": classifier.places.step, "refused": classifier.ridge.refused.double()}
+            parts |= {"scores": found.scores.scores, "answers": found.observed.logits[0]}
+            parts |= {"refused": self._kit.classifier.ridge.refused.double()}
         self._crossing.write(parts)
         self._look_with_matches()
 

@@ -17,7 +17,7 @@ def predict(
     noise: Float[np.ndarray, "states states"],
 ) -> tuple[Float[np.ndarray, " states"], Float[np.ndarray, "states states"]]:
     """Mean and covariance after one step of the motion model."""
-    return joseph.predict(*(np.ascontiguousarray(each) for each in (mean, covariance, transition, noise)))
+    return joseph.predict(*(np.ascontiguousarray(each, float) for each in (mean, covariance, transition, noise)))
 
 
 def correct(

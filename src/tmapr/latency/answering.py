@@ -11,6 +11,7 @@ from jaxtyping import Float32, Int64, Shaped
 from torch import Tensor, nn
 
 from tmapr.device.fused_network import FusedNetwork
+from tmapr.device.graphs import Parts
 from tmapr.device.perceiving import SeeingNetwork
 from tmapr.latency.workload import NUMBER_BASE
 from tmapr.perception.network import Network
@@ -52,9 +53,9 @@ class _Answering(SeeingNetwork):
         super().__init__(prepare, network)
         self._answers = answers
 
-    def forward(self, counts: Shaped[Tensor, "images height width"]) -> Float32[Tensor, "images _"]:
+    def see(self, counts: Shaped[Tensor, "images height width"]) -> Parts[Float32[Tensor, "images _"]]:
         """What is answered, and the fault that was found."""
-        rows = super().forward(counts)
+        rows = yield from super().see(counts)
         answers = self._answers.index_select(0, _read_numbers(counts))
         return torch.cat([answers, rows[:, answers.shape[1] :]], dim=1)
 

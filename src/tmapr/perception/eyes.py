@@ -26,11 +26,13 @@ class Seen(NamedTuple):
 
     outputs: Outputs
     faults: tuple[Fault | None, ...]
+    finished: bool = False
+    """Whether descriptors are those of percepts already: of unit length, with the digits that a file keeps of them."""
 
     def take(self, count: int) -> "Seen":
         """Of the first images alone."""
         parts = (None if part is None else part[:count] for part in self.outputs[1:])
-        return Seen(Outputs(self.outputs.descriptors[:count], *parts), self.faults[:count])
+        return Seen(Outputs(self.outputs.descriptors[:count], *parts), self.faults[:count], self.finished)
 
 
 Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
@@ -46,6 +48,8 @@ class Eye(Protocol):
 
     takes_counts: bool
     abreast: int
+    begins: bool
+    """Whether it begins with an image that it is told of, while the host still looks at it."""
 
     def begin(self, image: Picture) -> None:
         """May be told ahead which image of its own it is asked to see next, if nothing speaks against that one."""
@@ -59,6 +63,7 @@ class PictureEye:
 
     takes_counts = False
     abreast = 1
+    begins = False
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -73,6 +78,8 @@ class PictureEye:
 
 class FullBatches:
     """An eye that is given as many images each time: the last one is repeated until the batch is full."""
+
+    begins = False
 
     def __init__(self, eye: Eye, size: int) -> None:
         self._eye = eye

@@ -19,7 +19,7 @@ from tmapr.exceptions import InputError
 from tmapr.keypoints import Keypoints, Once
 from tmapr.perception.bulk import AT_ONCE, ONE, Readers, Reading, gather
 from tmapr.perception.card import Card
-from tmapr.perception.eyes import Engine, Eye, FullBatches, Outputs, PictureEye, Seen
+from tmapr.perception.eyes import Engine, Eye, FullBatches, PictureEye, Seen
 from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glancer, RawCounts, Shown, read_or_none
 from tmapr.perception.gyroscope import Gyroscope
 from tmapr.perception.image import Image
@@ -77,6 +77,7 @@ class Perceiver:
         self._find_keypoints = find_keypoints
         self._at_once = at_once
         self._normaliser = Normaliser(card.apr.center, card.apr.scale) if card.apr else None
+        self._aside: ThreadPoolExecutor | None = None
 
     def with_inspection(self, inspect: Inspect) -> "Perceiver":
         """The same network for one stream of frames, each inspected first and compared with the one before."""
@@ -115,9 +116,16 @@ class Perceiver:
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
         counts = read_or_none(frame.image)
-        if counts is not None and self._eye.takes_counts and self._image.takes(counts):
-            self._eye.begin(counts)
+        if counts is not None and self._eye.begins and self._image.takes(counts):
+            return self._perceive([(frame, self._begin(frame, counts))])[0]
         return self._perceive([(frame, self._prepare(frame, counts))])[0]
+
+    def _begin(self, frame: Frame, counts: RawCounts) -> Prepared:
+        """The host looks at an image while the eye begins with it."""
+        self._aside = self._aside or ThreadPoolExecutor(max_workers=1)
+        looking = self._aside.submit(self._prepare, frame, counts)
+        self._eye.begin(counts)
+        return looking.result()
 
     def batch(self, frames: Sequence[Frame]) -> list[Percept]:
         """The percepts of several frames in one pass."""
@@ -203,7 +211,7 @@ class Perceiver:
         return self._eye.see(pictures) if pictures else None
 
     def _tell(self, prepared: Batch, said: Seen | None) -> list[Percept]:
-        seen = iter(self._unpack(*said) if said else ())
+        seen = iter(self._unpack(said) if said else ())
         percepts = []
         for frame, (picture, shift, keypoints) in prepared:
             found = picture if isinstance(picture, Fault) else next(seen)
@@ -214,19 +222,25 @@ class Perceiver:
             )
         return percepts
 
-    def _unpack(self, outputs: Outputs, faults: tuple[Fault | None, ...]) -> list[_Found | Fault]:
+    def _unpack(self, seen: Seen) -> list[_Found | Fault]:
         """Descriptor, position in metres and heading of each image, in float64, or its fault.
 
         Descriptors have the digits that a file keeps of them: what is said of a frame does not tell whether its percept
         was kept meanwhile.
         """
-        descriptors = _scale_rows(_scale_rows(outputs.descriptors.astype(float)).astype(np.float32).astype(float))
+        outputs, faults, finished = seen
+        descriptors = outputs.descriptors if finished else _finish(outputs.descriptors.astype(float))
         if self._normaliser is None or outputs.positions is None or outputs.headings is None:
             return [fault or (descriptor, None, None) for fault, descriptor in zip(faults, descriptors, strict=True)]
         positions = self._normaliser.metres(outputs.positions.astype(float))
         angles = np.arctan2(outputs.headings[:, 1].astype(float), outputs.headings[:, 0].astype(float))
         poses = zip(descriptors, positions, angles.tolist(), strict=True)
         return [fault or pose for fault, pose in zip(faults, poses, strict=True)]
+
+
+def _finish(descriptors: Float[np.ndarray, "images dim"]) -> Float[np.ndarray, "images dim"]:
+    """With as many digits as a file keeps."""
+    return _scale_rows(_scale_rows(descriptors).astype(np.float32).astype(float))
 
 
 def _scale_rows(descriptors: Float[np.ndarray, "images dim"]) -> Float[np.ndarray, "images dim"]:

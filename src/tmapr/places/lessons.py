@@ -7,8 +7,7 @@ different things give different ones. So the names of merged states need no rena
 
 import reprlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -237,27 +236,23 @@ def _list_gained(state: Ledger, base: Ledger) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class BegunName:
-    """A name of which the rows are known already: they are most of what is hashed."""
+    """A name of which the rows are hashed already: they are most of it."""
 
-    _rows: Callable[[], "blake2b"]
+    _rows: "blake2b"
 
     def end(self, weights: Float[np.ndarray, " k"], place: int, cell: CellIndex) -> bytes:
         """All of a lesson enters, so that one that was changed since has another name."""
-        total = self._rows().copy()
+        total = self._rows.copy()
         total.update(weights.tobytes())
         total.update(",".join(map(str, (place, *cell))).encode())
         return total.digest()
 
 
-def begin_name(after: bytes, rows: Float[np.ndarray, "k dim"], aside: Executor | None = None) -> BegunName:
-    """The name of a lesson with these rows behind another one; `aside` hashes them meanwhile."""
-
-    def hash_rows() -> "blake2b":
-        total = blake2b(after, digest_size=_BYTES)
-        total.update(np.ascontiguousarray(rows).data)
-        return total
-
-    return BegunName(aside.submit(hash_rows).result if aside else hash_rows)
+def begin_name(after: bytes, rows: Float[np.ndarray, "k dim"]) -> BegunName:
+    """The name of a lesson with these rows behind another one."""
+    total = blake2b(after, digest_size=_BYTES)
+    total.update(np.ascontiguousarray(rows).data)
+    return BegunName(total)
 
 
 def _hash(*parts: bytes | memoryview) -> bytes:

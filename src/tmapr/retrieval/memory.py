@@ -7,7 +7,7 @@ cosine of unit vectors is then good to 1e-7, far below what any gate resolves.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 from jaxtyping import Float, Float32, Int, Shaped
@@ -150,7 +150,7 @@ class Memory:
             support=support,
             margin=margin,
             sequence=str(self.sequences[row]),
-            heading=None if np.isnan(heading) else heading,
+            heading=None if isnan(heading) else heading,
         )
 
     def describe(self, row: int) -> str:

@@ -6,6 +6,7 @@ the frame is. Nothing goes back from the Kalman filter to the route filter.
 """
 
 from dataclasses import asdict, replace
+from math import hypot
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +18,7 @@ from tmapr.retrieval.memory import Memory
 from tmapr.track.coverage import cover_modes
 from tmapr.track.laying import lay_route_of
 from tmapr.track.paper import BELIEF, measure_gap, read_belief, start_anywhere
-from tmapr.track.standing import stand_out
+from tmapr.track.standing import find_best, stand_out
 from tmapr.tracking import Tracking
 from tmapr.tracking.novelty import LAYOUT as NOVELTY
 from tmapr.tracking.novelty import Novelty
@@ -37,6 +38,7 @@ from tmapr.types import (
     RouteBelief,
     Status,
     Verdict,
+    measure_distance,
 )
 
 _LIKELY = 0.5
@@ -138,7 +140,7 @@ class RouteTracker:
     def _predict(self, stamp: int, placing: Placing | None = None) -> Belief:
         if self.belief:
             # Who drives faster than the mapping drive did also brakes and turns harder.
-            faster = float(np.hypot(*self.belief.mean[2:])) / self.placer.route.speed
+            faster = hypot(*self.belief.mean[2:].tolist()) / self.placer.route.speed
             return self._fusion.predict(self.belief, stamp, max(1.0, faster**2))
         if placing:
             return self._fusion.start(stamp, placing.position, self.placer.radius)
@@ -146,14 +148,14 @@ class RouteTracker:
 
     def _reckon(self, belief: Belief, placing: Placing) -> tuple[Belief, Verdict, None]:
         """Follow way and turns off the map: what a frame says of places is wrong there."""
-        verdict = Verdict(Reason.OFF_MAP, placing.p_place, float(np.hypot(*(placing.position - belief.position))))
+        verdict = Verdict(Reason.OFF_MAP, placing.p_place, measure_distance(placing.position, belief.position))
         position, spread = self.placer.reckoning.position, self.placer.reckoning.spread
         if placing.new_view and position is not None:
             belief = self._fusion.relocalize(belief, position, max(spread, self.placer.radius / 2))
         return belief, verdict, None
 
     def _correct(self, belief: Belief, placing: Placing, before: Belief | None) -> tuple[Belief, Verdict, float | None]:
-        innovation = float(np.hypot(*(placing.position - belief.position)))
+        innovation = measure_distance(placing.position, belief.position)
         if innovation > self.placer.radius + belief.semi_axis:
             if placing.p_place <= placing.p_off_map:
                 reason = Reason.OFF_MAP if placing.p_off_map > _LIKELY else Reason.AMBIGUOUS
@@ -177,7 +179,7 @@ class RouteTracker:
         Such a frame corrects in full, whatever is new in it: otherwise the belief would drive on through a stop.
         """
         seconds = (belief.stamp - before.stamp) / NANOSECONDS if before else 0.0
-        speed = max(float(np.hypot(*belief.mean[2:])), _SLOW * self.placer.route.speed)
+        speed = max(hypot(*belief.mean[2:].tolist()), _SLOW * self.placer.route.speed)
         self._expected += speed * seconds / placing.view_metres
         self._seen += placing.share
         if self._expected < _CHECKED:
@@ -237,7 +239,7 @@ class RouteTracker:
 
     def _find_status(self, belief: Belief, placing: Placing | None, used: bool) -> Status:
         if placing and placing.p_place >= self._certainty:
-            off = float(np.hypot(*(placing.position - belief.position)))
+            off = measure_distance(placing.position, belief.position)
             if off <= self.placer.radius:
                 return Status.LOCALIZED
         if used:
@@ -246,10 +248,10 @@ class RouteTracker:
 
     def _name_candidate(self, percept: Percept, compared: Comparison, placing: Placing) -> Candidate:
         """The reference at the believed place that the frame looks most like."""
-        memory, near, route = self._memory, placing.near, self.placer.route
-        row = int(near[np.argmax(compared.similarity[near] + compared.place[near])])
+        memory, near = self._memory, placing.near
+        row = int(find_best(compared.similarity, compared.place, near))
         # Not by every reference's distance: a map may have many.
-        around = route.rows[route.tree.query_ball_point(memory.positions[row], self.placer.radius)]
+        around = self.placer.around.find_rows(row)
         score, support, margin = stand_out(compared.similarity, compared.place, row, around, _BEST)
         similarity = memory.measure_cosine(row, percept.descriptor)
         return memory.name_candidate(row, similarity=similarity, score=score, support=support, margin=margin)

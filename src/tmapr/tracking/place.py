@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
+from tmapr.tracking.around import Around
 from tmapr.tracking.between import lay_between
 from tmapr.tracking.evidence import Scale, add_up, spread_matches, weigh
 from tmapr.tracking.filter import RouteFilter
@@ -55,6 +56,7 @@ class Placer:
     def __init__(self, route: Route, radius: float) -> None:
         self.route, self.radius = route, radius
         self.filter = RouteFilter(route)
+        self.around = Around(route, radius)
         self._between = lay_between(route, radius)
         self.scale = Scale()
         self.head = HeadTrust(float(np.hypot(*route.positions.std(axis=0))) * 2.0)
@@ -91,7 +93,7 @@ class Placer:
         if change >= 1.0:
             self._take_view(percept, ordered, head, float(change))
         looked = Looked(ordered, self.scale.weights, share, change >= 1.0)
-        return describe(self.route, self._between, self.radius, self._find(), looked)
+        return describe(self.route, self._between, self.around, self._find(), looked)
 
     def _order(self, compared: Comparison) -> Comparison:
         """As the route was driven."""
@@ -123,7 +125,7 @@ class Placer:
         self._weigh_level(ordered, new)
         driven = filter_.metres_a_view * min(change, FAR_VIEW) if self._metres is None or first else abs(self._metres)
         step = Step(seconds, change, self._metres)
-        doubted = reckon(self.reckoning, self._turned, step, self._find(), self.route, self.radius)
+        doubted = reckon(self.reckoning, self._turned, step, self._find(), self.route, self.around)
         self._p_place = DOUBTED if doubted else self._p_place
         self.view = keep_view(filter_.where, driven, DOUBTED if doubted else 1.0)
         # A copy: a program may fill its array with the next frame.

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.tracking.around import Around
 from tmapr.tracking.evidence import Scale, weigh
 from tmapr.tracking.head import HeadTrust
 from tmapr.tracking.placing import Placing
@@ -37,6 +38,7 @@ class Places(Protocol):
 
     route: Route
     radius: float
+    around: Around
     scale: Scale
     head: HeadTrust
     reckoning: Reckoning

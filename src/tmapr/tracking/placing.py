@@ -11,7 +11,9 @@ from jaxtyping import Float, Int
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
+from tmapr.tracking.around import Around
 from tmapr.tracking.between import Between
+from tmapr.tracking.profile import list_possible
 from tmapr.tracking.reckoning import Reckoning, Turned
 from tmapr.tracking.route import Route
 from tmapr.tracking.speeds import FAR_VIEW, Step
@@ -97,7 +99,7 @@ class Looked:
     new_view: bool
 
 
-def reckon(reckoning: Reckoning, turned: Turned, step: Step, found: Found, route: Route, radius: float) -> bool:
+def reckon(reckoning: Reckoning, turned: Turned, step: Step, found: Found, route: Route, around: Around) -> bool:
     """Hold a certain place against way and turns: whether they contradict it, so that it is doubted."""
     reckoning.advance(turned, found.metres_a_view * min(step.change, FAR_VIEW), step.metres)
     if step.saturated and step.metres is None:
@@ -106,20 +108,17 @@ def reckon(reckoning: Reckoning, turned: Turned, step: Step, found: Found, route
     if found.p_place < SURE:
         return False
     spot = route.positions[found.peak]
-    near = route.headings[route.tree.query_ball_point(spot, radius)]
-    if reckoning.doubts(spot, near):
+    if reckoning.doubts(spot, route.headings[around.find(found.peak)]):
         return True
     reckoning.settle(spot, float(route.headings[found.peak]))
     return False
 
 
-def describe(route: Route, between: Between, radius: float, found: Found, looked: Looked) -> Placing:
+def describe(route: Route, between: Between, around: Around, found: Found, looked: Looked) -> Placing:
     """What is told."""
-    near = np.array(route.tree.query_ball_point(route.positions[found.peak], radius))
     where = found.where
-    near = near[where[near] >= _POSSIBLE * where[near].max()]
+    near, some, view_metres = list_possible(where, around.find(found.peak), route.lengths, _POSSIBLE, _LIKELY)
     reading = between.read(near, looked.ordered, looked.weights)
-    some = np.flatnonzero(where > _LIKELY)
     return Placing(
         p_place=found.p_place,
         p_off_map=found.p_off,
@@ -130,12 +129,6 @@ def describe(route: Route, between: Between, radius: float, found: Found, looked
         covariance=reading.covariance,
         share=looked.share,
         new_view=looked.new_view,
-        view_metres=_find_median(route.lengths[near]),
+        view_metres=view_metres,
         near=route.rows[near],
     )
-
-
-def _find_median(values: Float[np.ndarray, " some"]) -> float:
-    """Of a few numbers: NumPy's own looks at many things first, which takes ten times as long."""
-    ordered, half = np.sort(values), len(values) // 2
-    return float(ordered[half]) if len(values) % 2 else 0.5 * float(ordered[half - 1] + ordered[half])

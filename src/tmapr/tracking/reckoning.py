@@ -6,9 +6,12 @@ what is reckoned wrongly costs some metres, and nothing is lost for good.
 """
 
 from dataclasses import dataclass
+from math import cos, hypot, isfinite, pi, remainder, sin, sqrt
 
 import numpy as np
 from jaxtyping import Float
+
+from tmapr.types import measure_distance
 
 _UNSEEN_TURN = 0.1
 """Radians by which a frame may turn unseen."""
@@ -97,14 +100,14 @@ class Reckoning:
         if self.position is None:
             return
         turn = turned.radians if turned.told else 0.0
-        grown = np.sqrt(turned.variance) + np.hypot(_HEADING_NOISE, _HEADING_SHARE * turn)
-        self.doubt = min(float(np.hypot(self.doubt, grown if turned.told else _UNTURNED)), _LOST)
+        grown = sqrt(turned.variance) + hypot(_HEADING_NOISE, _HEADING_SHARE * turn)
+        self.doubt = min(hypot(self.doubt, grown if turned.told else _UNTURNED), _LOST)
         metres = promised * max(1.0 - abs(turn) / _NEW_TURN, _LEAST_DRIVEN) if told is None else told
         self._driven = abs(metres)
         if self.doubt < _LOST:
             middle = self.heading + turn / 2.0
-            self.position = self.position + metres * np.array([np.cos(middle), np.sin(middle)])
-        self.heading = (self.heading + turn) % (2.0 * np.pi)
+            self.position = self.position + metres * np.array([cos(middle), sin(middle)])
+        self.heading = (self.heading + turn) % (2.0 * pi)
         self.spread += self._driven * min(_DRIFT + self.doubt, 1.0)
 
     def lose_sight(self, metres: float) -> None:
@@ -126,24 +129,23 @@ class Reckoning:
     def _contradicts(self, spot: Float[np.ndarray, "2"], headings: Float[np.ndarray, " near"]) -> bool:
         if self.position is None:
             return False
-        if float(np.hypot(*(spot - self.position))) > self._radius + _DEVIATIONS * self.spread:
+        if measure_distance(spot, self.position) > self._radius + _DEVIATIONS * self.spread:
             return True
-        known = headings[np.isfinite(headings)]
-        if self.doubt >= _LOST or not len(known):
+        if self.doubt >= _LOST:
             return False
-        off = np.abs(np.angle(np.exp(1j * (known - self.heading))))
-        return bool(off.min() > _ANOTHER_WAY + _DEVIATIONS * self.doubt)
+        off = [abs(remainder(each - self.heading, 2.0 * pi)) for each in headings.tolist() if isfinite(each)]
+        return bool(off) and min(off) > _ANOTHER_WAY + _DEVIATIONS * self.doubt
 
     def settle(self, spot: Float[np.ndarray, "2"], heading: float) -> None:
         """Take a certain place for granted, and its direction as far as it is not known better."""
         self.position, self.spread, self.doubted = spot, _NEAR * self._radius, 0.0
-        if not np.isfinite(heading):
+        if not isfinite(heading):
             return
         if self.doubt >= _LOST:
             self.heading, self.doubt = heading, 2.0 * _FIRM
             return
-        self.heading += _FOLLOWED * float(np.angle(np.exp(1j * (heading - self.heading))))
-        self.doubt = float(np.hypot((1.0 - _FOLLOWED) * self.doubt, _FOLLOWED * _FIRM))
+        self.heading += _FOLLOWED * remainder(heading - self.heading, 2.0 * pi)
+        self.doubt = hypot((1.0 - _FOLLOWED) * self.doubt, _FOLLOWED * _FIRM)
 
     def numbers(self) -> Float[np.ndarray, " numbers"]:
         """Everything that changes; nothing before the first certain place."""
