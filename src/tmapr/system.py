@@ -1,7 +1,8 @@
 """Every setting of the online half, the map made with them, and the localizer built from both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from math import nan
 from pathlib import Path
 
@@ -145,8 +146,15 @@ def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...
         raise InputError(f"{path}: the length of a descriptor differs from 1 by {longest:g}; {_MAP_AGAIN}")
 
 
-def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map:
-    """Encode the reference traverses: their frames become M₀, and A₀ learns each of them once, in their order."""
+Teach = Callable[[Classifier, Float[np.ndarray, "refs dim"], Float[np.ndarray, "refs 2"]], Sequence[int]]
+"""Teaches a fresh classifier all references, given in their order by descriptors and positions; the place of each."""
+
+
+def make_map(system: System, *references: Recording, watch: Watch = iter, teach: Teach | None = None) -> Map:
+    """Encode the reference traverses: their frames become M₀, and A₀ learns each of them once, in their order.
+
+    `teach` may have it learned in another way.
+    """
     usable = [
         list_mapped(reference.sequence, reference.known, np.array([bool(each.fault) for each in reference.percepts]))
         for reference in references
@@ -158,7 +166,7 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     headings = [_find_headings(reference, rows) for reference, rows in parts]
     turns = [_list_turns(*part, along) for part, along in zip(parts, headings, strict=True)]
     classifier = Classifier.fit(system.places, descriptors, positions)
-    places = [classifier.learn(descriptors[row], positions[row]).place for row in watch(range(len(positions)))]
+    places = (teach or partial(_teach_in_turn, watch))(classifier, descriptors, positions)
     memory = remember(
         descriptors,
         positions,
@@ -176,6 +184,15 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     marks = {reference.sequence: reference.marks for reference in references}
     made = Map(memory, fitted, initial, system.places, references[0].frame, "", references[0].origin, marks)
     return replace(made, digest=digest(_contents(made))).with_keypoints(references)
+
+
+def _teach_in_turn(
+    watch: Watch,
+    classifier: Classifier,
+    descriptors: Float[np.ndarray, "refs dim"],
+    positions: Float[np.ndarray, "refs 2"],
+) -> list[int]:
+    return [classifier.learn(descriptors[row], positions[row]).place for row in watch(range(len(positions)))]
 
 
 def list_mapped(sequence: str, known: Bool[np.ndarray, " frames"], faulty: Bool[np.ndarray, " frames"]) -> list[int]:

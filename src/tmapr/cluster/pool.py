@@ -1,0 +1,162 @@
+"""Processes of this machine that carry out orders: lines of JSON go in, lines of JSON come out.
+
+They are no forks, which would copy locks amid whatever other threads do, and import nobody's main module. Each ends
+with its standard input, however this process ends. One that is lost is started again, and its order is given again.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+
+from tmapr.cluster.orders import Order
+from tmapr.cluster.work import perform
+from tmapr.exceptions import InputError
+from tmapr.types import Watch
+
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    " from tmapr.cluster.pool import serve; serve(json.loads(sys.argv[2]))"
+)
+_TRIES = 4
+"""Processes that may be lost over one order before it is to blame."""
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+class Pool:
+    """So many processes, each on its share of the cores."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def carry_out(self, orders: Sequence[Order], watch: Watch) -> None:
+        """All of them side by side."""
+        if not orders:
+            return
+        with _opening(min(self._count, len(orders))) as idle:
+            threads = ThreadPoolExecutor(max_workers=min(self._count, len(orders)))
+            try:
+                futures = [threads.submit(_give, idle, order) for order in orders]
+                _await_all(futures, watch)
+            finally:
+                threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _await_all(futures: Sequence[Future[None]], watch: Watch) -> None:
+    for future, _ in zip(as_completed(futures), watch(range(len(futures))), strict=False):
+        future.result()
+
+
+@contextmanager
+def _opening(count: int) -> "Iterator[SimpleQueue[_Process]]":
+    cores = sorted(os.sched_getaffinity(0))
+    shares = [cores[place::count] or [cores[place % len(cores)]] for place in range(count)]
+    processes = [_Process(share) for share in shares]
+    idle = SimpleQueue[_Process]()
+    for process in processes:
+        idle.put(process)
+    try:
+        yield idle
+    finally:
+        for process in processes:
+            process.close()
+
+
+def _give(idle: "SimpleQueue[_Process]", order: Order) -> None:
+    process = idle.get()
+    try:
+        process.ask(order)
+    finally:
+        idle.put(process)
+
+
+class _Process:
+    """One of them; it is started when it is first asked."""
+
+    def __init__(self, cores: Sequence[int]) -> None:
+        self._cores = cores
+        self._child: subprocess.Popen[str] | None = None
+        self._closed = False
+
+    def ask(self, order: Order) -> None:
+        """Have an order carried out."""
+        for _ in range(_TRIES):
+            answer = self._exchange(order.as_json())
+            if answer:
+                _raise_told(json.loads(answer), order)
+                return
+            if self._closed:
+                return
+        raise InputError(
+            f"{order.what}: {_TRIES} processes ended over it, the last with {self._end()}; is there memory enough?"
+            " What is done is kept, and the same command goes on"
+        )
+
+    def _exchange(self, line: str) -> str:
+        """The answer; nothing where the process has ended."""
+        if self._child is None or self._child.poll() is not None:
+            self._child = self._start()
+        if not self._child.stdin or not self._child.stdout:
+            raise ValueError("a process is asked through pipes")
+        with suppress(BrokenPipeError):
+            self._child.stdin.write(line + "\n")
+            self._child.stdin.flush()
+        answer = self._child.stdout.readline()
+        if not answer.endswith("\n"):
+            self._end()
+            return ""
+        return answer
+
+    def _start(self) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-c", _START, json.dumps(sys.path), json.dumps(self._cores)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | _ONE_THREAD,
+            start_new_session=True,  # Ctrl-C is ours to answer
+        )
+
+    def _end(self) -> str:
+        """How it ended, in words; it is waited for."""
+        code = self._child.wait() if self._child else 0
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def close(self) -> None:
+        """End it, whatever it is doing: what it writes is there as a whole or not at all."""
+        self._closed = True
+        if self._child:
+            self._child.kill()
+            self._child.wait()
+
+
+def _raise_told(told: dict[str, str], order: Order) -> None:
+    if "refused" in told:
+        raise InputError(told["refused"])
+    if "failed" in told:
+        raise RuntimeError(f"{order.what}: {told['failed']}")
+
+
+def serve(cores: Sequence[int]) -> None:
+    """Carry out the orders that come in on standard input, on some cores, until it ends."""
+    os.sched_setaffinity(0, cores)
+    # What a library prints is not an answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        answers.write(json.dumps(_answer(line)) + "\n")
+        answers.flush()
+
+
+def _answer(line: str) -> dict[str, str]:
+    try:
+        return {"done": perform(line)}
+    except InputError as error:
+        return {"refused": str(error)}
+    except Exception:
+        return {"failed": traceback.format_exc()}
