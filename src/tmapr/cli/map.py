@@ -1,5 +1,6 @@
 """`tmapr map`: the reference traverses become M₀ and A₀."""
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -79,16 +80,9 @@ def _map_in_parts(
 
     with needs("cluster"):
         workers = choose_workers(cluster)
-    mapping = ClusterMapping(
-        settings,
-        folder,
-        workers,
-        device,
-        make_watch("encoding", quiet),
-        make_watch("mapping", quiet),
-        anew=force,
-    )
-    return mapping.make(encoding)
+    watches = make_watch("encoding", quiet), make_watch("mapping", quiet)
+    with closing(workers):
+        return ClusterMapping(settings, folder, workers, device, *watches, anew=force).make(encoding)
 
 
 def _encode_share(

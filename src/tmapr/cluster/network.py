@@ -5,10 +5,9 @@ they make lies in files, so that nothing is lost with a worker's memory.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from os import sched_getaffinity, sched_setaffinity
 from uuid import uuid4
 
@@ -19,12 +18,13 @@ from distributed.scheduler import KilledWorker
 from tmapr.cluster.orders import Order
 from tmapr.cluster.work import perform
 from tmapr.exceptions import InputError
+from tmapr.perception.bulk import count_cores
 from tmapr.types import Watch
 
 LOCAL = "local"
-_PATIENCE = 30
+_ANSWER, _JOIN = 10, 60
 """Seconds for a scheduler to answer, and for a first worker to be there."""
-_GOES_ON = "what is done is kept, and the same command goes on"
+_GOES_ON = "What is done is kept, and the same command goes on"
 
 
 class OwnCore(WorkerPlugin):
@@ -36,61 +36,67 @@ class OwnCore(WorkerPlugin):
         sched_setaffinity(0, {cores[int(worker.name) % len(cores)]})
 
 
-@dataclass(frozen=True, slots=True)
 class DaskWorkers:
     """The workers of a scheduler, or, where its address is `local`, of one that is started for the occasion."""
 
-    address: str
+    def __init__(self, address: str) -> None:
+        """Refused where no scheduler answers, or has no workers."""
+        self._address = address
+        with ExitStack() as opened:
+            self._client = self._start(opened) if address == LOCAL else self._reach(opened)
+            self._open = opened.pop_all()
 
     def carry_out(self, orders: Sequence[Order], watch: Watch) -> None:
-        """All of them, on whoever is there; who comes later helps, and who is lost is replaced."""
+        """All of them, on whoever is there; who comes later helps, and what a lost one had is given to others."""
         if not orders:
             return
-        with self._connecting() as client:
-            # Dask keeps what has a known name; ours are kept as files, and are asked for anew.
-            asked, lines = uuid4().hex, [order.as_json() for order in orders]
-            keys = [f"{order.stage}-{order.key[:16]}-{asked}" for order in orders]
-            futures = client.map(perform, lines, key=keys, pure=False)
-            try:
-                for future, _ in zip(as_completed(futures), watch(range(len(orders))), strict=False):
-                    future.result()
-            except KilledWorker as lost:
-                raise InputError(
-                    f"{self.address}: {lost.allowed_failures + 1} workers were lost over one order, the last at"
-                    f" {lost.last_worker.address}; is there memory enough? {_GOES_ON.capitalize()}"
-                ) from None
-            except (CommClosedError, CancelledError, TimeoutError) as error:
-                raise InputError(f"{self.address}: the scheduler was lost ({error!r}); {_GOES_ON}") from None
-            finally:
-                if client.status == "running":
-                    client.cancel(futures, force=True)
-
-    @contextmanager
-    def _connecting(self) -> Iterator[Client]:
-        if self.address == LOCAL:
-            with (
-                LocalCluster(threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL) as cluster,
-                Client(cluster) as client,
-            ):
-                client.register_plugin(OwnCore())
-                yield client
-            return
-        with self._reach() as client:
-            try:
-                client.wait_for_workers(1, timeout=_PATIENCE)
-            except TimeoutError:
-                raise InputError(
-                    f"{self.address}: the scheduler has no workers; start some with `dask worker {self.address}"
-                    " --nthreads 1`"
-                ) from None
-            yield client
-
-    def _reach(self) -> Client:
+        # Dask would take what has a known name for done; what is done is told by files.
+        asked, lines = uuid4().hex, [order.as_json() for order in orders]
+        keys = [f"{order.stage}-{order.key[:16]}-{asked}" for order in orders]
+        futures = self._client.map(perform, lines, key=keys, pure=False)
         try:
-            return Client(self.address, timeout=_PATIENCE, set_as_default=False)
+            for future, _ in zip(as_completed(futures, loop=self._client.loop), watch(range(len(orders))), strict=False):
+                future.result()
+        except KilledWorker as lost:
+            raise InputError(
+                f"{self._address}: {lost.allowed_failures + 1} workers were lost over one order, the last at"
+                f" {lost.last_worker.address}; is there memory enough? {_GOES_ON}"
+            ) from None
+        except (CommClosedError, CancelledError, TimeoutError) as error:
+            raise InputError(f"{self._address}: the scheduler was lost ({error!r}). {_GOES_ON}") from None
+        finally:
+            if self._client.status == "running":
+                self._client.cancel(futures, force=True)
+
+    def close(self) -> None:
+        """Leave the cluster, and end it if it was started for the occasion."""
+        self._open.close()
+
+    def _reach(self, opened: ExitStack) -> Client:
+        try:
+            client = opened.enter_context(Client(self._address, timeout=_ANSWER, set_as_default=False))
         except (OSError, ValueError, TypeError) as error:
             reason = str(error).split("\n", 1)[0]
             raise InputError(
-                f"{self.address}: no scheduler answers there ({reason[:160]}); start one with `dask scheduler`, or see"
+                f"{self._address}: no scheduler answers there ({reason[:160]}); start one with `dask scheduler`, or see"
                 " to its address"
             ) from None
+        try:
+            client.wait_for_workers(1, timeout=_JOIN)
+        except TimeoutError:
+            raise InputError(
+                f"{self._address}: the scheduler has no workers; start some with `dask worker {self._address}"
+                " --nthreads 1`"
+            ) from None
+        return client
+
+    @staticmethod
+    def _start(opened: ExitStack) -> Client:
+        """As many workers as this process has cores."""
+        cluster = LocalCluster(
+            n_workers=count_cores(), threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+        )
+        opened.enter_context(cluster)
+        client = opened.enter_context(Client(cluster, set_as_default=False))
+        client.register_plugin(OwnCore())
+        return client

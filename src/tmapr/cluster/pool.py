@@ -9,9 +9,9 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from queue import SimpleQueue
 
 from tmapr.cluster.orders import Order
@@ -29,41 +29,32 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 class Pool:
-    """So many processes, each on its share of the cores."""
+    """So many processes, each on its share of the cores; they are started as they are needed, and stay until closed."""
 
     def __init__(self, count: int) -> None:
-        self._count = count
+        cores = sorted(os.sched_getaffinity(0))
+        shares = [cores[place::count] or [cores[place % len(cores)]] for place in range(count)]
+        self._processes = [_Process(share) for share in shares]
 
     def carry_out(self, orders: Sequence[Order], watch: Watch) -> None:
         """All of them side by side."""
-        if not orders:
-            return
-        with _opening(min(self._count, len(orders))) as idle:
-            threads = ThreadPoolExecutor(max_workers=min(self._count, len(orders)))
-            try:
-                futures = [threads.submit(_give, idle, order) for order in orders]
-                _await_all(futures, watch)
-            finally:
-                threads.shutdown(wait=False, cancel_futures=True)
+        idle = SimpleQueue[_Process]()
+        for process in self._processes:
+            idle.put(process)
+        threads = ThreadPoolExecutor(max_workers=len(self._processes))
+        try:
+            futures = [threads.submit(_give, idle, order) for order in orders]
+            for future, _ in zip(as_completed(futures), watch(range(len(futures))), strict=False):
+                future.result()
+        except BaseException:
+            self.close()  # or the threads would wait for what nobody wants any more
+            raise
+        finally:
+            threads.shutdown(cancel_futures=True)
 
-
-def _await_all(futures: Sequence[Future[None]], watch: Watch) -> None:
-    for future, _ in zip(as_completed(futures), watch(range(len(futures))), strict=False):
-        future.result()
-
-
-@contextmanager
-def _opening(count: int) -> "Iterator[SimpleQueue[_Process]]":
-    cores = sorted(os.sched_getaffinity(0))
-    shares = [cores[place::count] or [cores[place % len(cores)]] for place in range(count)]
-    processes = [_Process(share) for share in shares]
-    idle = SimpleQueue[_Process]()
-    for process in processes:
-        idle.put(process)
-    try:
-        yield idle
-    finally:
-        for process in processes:
+    def close(self) -> None:
+        """End them."""
+        for process in self._processes:
             process.close()
 
 

@@ -14,6 +14,9 @@ class Workers(Protocol):
     def carry_out(self, orders: Sequence[Order], watch: Watch) -> None:
         """Do all of it; the first failure ends the work, and what is done by then is kept."""
 
+    def close(self) -> None:
+        """Let go of whoever worked."""
+
 
 class Alone:
     """Nobody but this process."""
@@ -22,3 +25,6 @@ class Alone:
         """One after another."""
         for place in watch(range(len(orders))):
             perform(orders[place].as_json())
+
+    def close(self) -> None:
+        """Nothing was opened."""
