@@ -13,13 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from tmapr.artifacts.arrays import load_arrays, save_arrays
-from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.keypoints import KeypointTable, save_keypoints
 from tmapr.artifacts.percepts import KIND, VERSION
 from tmapr.cluster.orders import EncodeOrder
 from tmapr.cluster.workshop import Workshop, name_key
 from tmapr.data.sequence import Sequence
-from tmapr.experiment import Experiment, dump_experiment, experiment_digest
+from tmapr.experiment import Experiment
 from tmapr.running.encoding import Encoding, refuse_unusable
 from tmapr.running.keypoints import name_maker, wants_keypoints
 from tmapr.types import Fault, Frame
@@ -35,9 +34,7 @@ def plan_encoding(
     lacking = [name for name in experiment.data.references if encoding.lacks(name)]
     if not lacking:
         return {}
-    # By its own text: relative paths in it are those of the workshop's folder.
-    settings = f"experiment-{experiment_digest(experiment)[:16]}.toml"
-    write_text(shop.path / settings, dump_experiment(experiment, shop.path))
+    settings = shop.keep_settings(experiment)
     return {name: _plan_traverse(experiment, shop, encoding, device, settings, name, frames) for name in lacking}
 
 

@@ -55,7 +55,9 @@ class DaskWorkers:
         keys = [f"{order.stage}-{order.key[:16]}-{asked}" for order in orders]
         futures = self._client.map(perform, lines, key=keys, pure=False)
         try:
-            for future, _ in zip(as_completed(futures, loop=self._client.loop), watch(range(len(orders))), strict=False):
+            for future, _ in zip(
+                as_completed(futures, loop=self._client.loop), watch(range(len(orders))), strict=False
+            ):
                 future.result()
         except KilledWorker as lost:
             raise InputError(

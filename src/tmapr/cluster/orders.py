@@ -46,7 +46,27 @@ class SumOrder(Document):
         return f"the sums {self.key[:12]}"
 
 
-Order = EncodeOrder | SumOrder
+class ShardOrder(Document):
+    """Write the shard of the places from `first` to `last` of the run folder's map to a store."""
+
+    stage: Literal["shard"] = "shard"
+    tmapr: str
+    workshop: str
+    key: str
+    experiment: str
+    map: str
+    """The map's digest."""
+    store: str
+    first: int
+    last: int
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return f"the shard of places {self.first} to {self.last}"
+
+
+Order = EncodeOrder | SumOrder | ShardOrder
 _ANY: TypeAdapter[Order] = TypeAdapter(Annotated[Order, Field(discriminator="stage")])
 
 
@@ -69,4 +89,5 @@ def read_order(line: str) -> Order:
 def is_done(order: Order) -> bool:
     """Whether what it asks for is there."""
     shop = Workshop(Path(order.workshop))
-    return (shop.part(order.key) if isinstance(order, EncodeOrder) else shop.sums(order.key)).exists()
+    made = {"encode": shop.part, "sum": shop.sums, "shard": shop.shard}[order.stage]
+    return made(order.key).exists()

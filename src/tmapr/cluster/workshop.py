@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.names import file_name
 from tmapr.artifacts.run import RunFolder
+from tmapr.experiment import Experiment, dump_experiment
 
 JOBS = "jobs"
 
@@ -59,6 +61,17 @@ class Workshop:
     def sums(self, key: str) -> Path:
         """What was learned of them."""
         return self.path / "sums" / f"{key}.npz"
+
+    def shard(self, key: str) -> Path:
+        """What a manifest says of a shard."""
+        return self.path / "shards" / f"{key}.json"
+
+    def keep_settings(self, experiment: Experiment) -> str:
+        """Write the settings down, with paths as seen from here; the name of the file, which tells its content."""
+        text = dump_experiment(experiment, self.path)
+        name = f"experiment-{hashlib.sha256(text.encode()).hexdigest()[:16]}.toml"
+        write_text(self.path / name, text)
+        return name
 
     def clear(self) -> None:
         """Forget everything; a worker that has not heard of it yet writes what nobody asks for any more."""
