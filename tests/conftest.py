@@ -56,6 +56,7 @@ import pytest  # noqa: E402
 
 WHOLE_RUNS = (
     "tests/benchmarks",
+    "tests/cluster",
     "tests/contracts/test_foreign",
     "tests/contracts/test_newcomers",
     "tests/contracts/test_places_to_run",

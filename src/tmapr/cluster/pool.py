@@ -44,10 +44,12 @@ class Pool:
         threads = ThreadPoolExecutor(max_workers=len(self._processes))
         try:
             futures = [threads.submit(_give, idle, order) for order in orders]
-            for future, _ in zip(as_completed(futures), watch(range(len(futures))), strict=False):
-                future.result()
+            done = as_completed(futures)
+            for _ in watch(range(len(orders))):
+                next(done).result()
         except BaseException:
-            self.close()  # or the threads would wait for what nobody wants any more
+            for process in self._processes:  # or the threads would wait for what nobody wants any more
+                process.stop()
             raise
         finally:
             threads.shutdown(cancel_futures=True)
@@ -72,16 +74,16 @@ class _Process:
     def __init__(self, cores: Sequence[int]) -> None:
         self._cores = cores
         self._child: subprocess.Popen[str] | None = None
-        self._closed = False
+        self._stopped = False
 
     def ask(self, order: Order) -> None:
         """Have an order carried out."""
         for _ in range(_TRIES):
+            if self._stopped:
+                return
             answer = self._exchange(order.as_json())
             if answer:
                 _raise_told(json.loads(answer), order)
-                return
-            if self._closed:
                 return
         raise InputError(
             f"{order.what}: {_TRIES} processes ended over it, the last with {self._end()}; is there memory enough?"
@@ -114,16 +116,24 @@ class _Process:
         )
 
     def _end(self) -> str:
-        """How it ended, in words; it is waited for."""
-        code = self._child.wait() if self._child else 0
+        """How it ended, in words; its pipes are closed, and it is waited for."""
+        code = 0
+        if self._child and self._child.stdout and not self._child.stdout.closed:
+            self._child.communicate()
+        if self._child:
+            code = self._child.wait()
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
-    def close(self) -> None:
-        """End it, whatever it is doing: what it writes is there as a whole or not at all."""
-        self._closed = True
+    def stop(self) -> None:
+        """End it, whatever it is doing: what it writes is there as a whole or not at all. It is not started again."""
+        self._stopped = True
         if self._child:
             self._child.kill()
-            self._child.wait()
+
+    def close(self) -> None:
+        """Stop it while nobody asks it anything."""
+        self.stop()
+        self._end()
 
 
 def _raise_told(told: dict[str, str], order: Order) -> None:

@@ -1,13 +1,14 @@
 """Who carries out orders: this process, others on this machine, or a Dask cluster (network.py)."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tmapr.cluster.orders import Order
 from tmapr.cluster.work import perform
 from tmapr.types import Watch
 
 
+@runtime_checkable
 class Workers(Protocol):
     """Carries out orders in any sequence; when it returns, what each of them asks for is there."""
 
