@@ -5,8 +5,9 @@ import random
 import signal
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager, suppress
+import time
+from contextlib import contextmanager
+from itertools import count
 
 import pytest
 
@@ -20,9 +21,9 @@ distributed = pytest.importorskip("distributed")
 
 
 @contextmanager
-def working(count):
+def working(number):
     """A scheduler with so many worker processes: its address, and how to list the processes."""
-    cluster = distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    cluster = distributed.LocalCluster(n_workers=number, threads_per_worker=1, dashboard_address=None, silence_logs=50)
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield cluster.scheduler_address, lambda: list(client.run(os.getpid).values())
 
@@ -73,29 +74,39 @@ def test_a_scheduler_without_workers_is_refused(monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_any_number_of_workers_makes_the_same_map_and_shards(walked, count):
-    with working(count) as (address, _):
-        map_by(address, walked, f"by-{count}")
-    assert_same(walked, f"by-{count}")
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_any_number_of_workers_makes_the_same_map_and_shards(walked, workers):
+    with working(workers) as (address, _):
+        map_by(address, walked, f"by-{workers}")
+    assert_same(walked, f"by-{workers}")
 
 
 @pytest.mark.long
 def test_a_worker_killed_at_any_time_costs_nothing_but_time(walked):
-    chance = random.Random(23)
+    chance, killed = random.Random(23), []
     for attempt in range(10):
         with working(2) as (address, list_pids):
-            pids = list_pids()
-            timer = threading.Timer(chance.uniform(0.0, 6.0), kill, [chance.choice(pids)])
-            timer.start()
-            map_by(address, walked, f"attempt-{attempt}")
-            timer.cancel()
+            map_by(address, walked, f"attempt-{attempt}", kill_amid(chance, list_pids(), killed))
         assert_same(walked, f"attempt-{attempt}")
+    assert len(killed) == 10
 
 
-def kill(pid):
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+def kill_amid(chance, pids, killed):
+    """Watches the orders and kills one of the processes a moment after a certain one of them, whichever it carries out.
+
+    There are two orders to encode, two to sum, and one to write a shard.
+    """
+    after, orders = chance.randrange(5), count()
+
+    def watch(rows):
+        for row in rows:
+            if next(orders) == after:
+                time.sleep(chance.uniform(0.0, 0.5))
+                killed.append(chance.choice(pids))
+                os.kill(killed[-1], signal.SIGKILL)
+            yield row
+
+    return watch
 
 
 @pytest.mark.long

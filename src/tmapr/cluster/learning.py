@@ -1,6 +1,6 @@
 """A₀, learned in parts: one process follows all frames in their order, and others sum what each part adds to K and W.
 
-To follow a frame (its place, U's direction, G's Gaussians) costs a hundredth of learning it and has to be done in
+To follow a frame (its place, U's direction, G's Gaussians) costs a fifteenth of learning it and has to be done in
 order; so U and G are those of mapping one frame after the other, bit for bit. K and W are those of the same rows and of
 the weights that the sums recorded.
 """
