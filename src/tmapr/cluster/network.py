@@ -5,10 +5,11 @@ they make lies in files, so that nothing is lost with a worker's memory.
 """
 
 import logging
+import os
+import signal
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
-from os import sched_getaffinity, sched_setaffinity
 from uuid import uuid4
 
 from distributed import Client, LocalCluster, Worker, WorkerPlugin, as_completed
@@ -27,13 +28,14 @@ _ANSWER, _JOIN = 10, 60
 _GOES_ON = "What is done is kept, and the same command goes on"
 
 
-class OwnCore(WorkerPlugin):
-    """Gives each worker of this machine a core: a network would take all of them for every one."""
+class AtHome(WorkerPlugin):
+    """Gives each worker of this machine a core, since a network would take all of them for every one."""
 
     def setup(self, worker: Worker) -> None:
-        """By the worker's number."""
-        cores = sorted(sched_getaffinity(0))
-        sched_setaffinity(0, {cores[int(worker.name) % len(cores)]})
+        """By the worker's number; Ctrl-C is not its to answer."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker.name) % len(cores)]})
 
 
 class DaskWorkers:
@@ -100,5 +102,5 @@ class DaskWorkers:
         )
         opened.enter_context(cluster)
         client = opened.enter_context(Client(cluster, set_as_default=False))
-        client.register_plugin(OwnCore())
+        client.register_plugin(AtHome())
         return client
