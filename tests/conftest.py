@@ -42,6 +42,7 @@ COMPILED = {
     "tmapr.places.recursion",
     "tmapr.places.lift",
     "tmapr.reports.film.lzw",
+    "tmapr.shards.kernels",
     "tmapr.simulation.render",
     "tmapr.tracking.motion",
     "tmapr.track.standing",
@@ -57,6 +58,7 @@ import pytest  # noqa: E402
 
 WHOLE_RUNS = (
     "tests/benchmarks",
+    "tests/cluster",
     "tests/contracts/test_foreign",
     "tests/contracts/test_newcomers",
     "tests/contracts/test_places_to_run",

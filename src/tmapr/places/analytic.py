@@ -219,12 +219,18 @@ def merge(states: Sequence[Ridge], columns: Sequence[Int[np.ndarray, " _"]], bas
         _refuse_stranger(information - origin)
         A += information
         Q += cross
+    return solve_information(A, Q, base.ridge)
+
+
+def solve_information(A: Float[np.ndarray, "dim dim"], Q: Float[np.ndarray, "dim classes"], ridge: float) -> Ridge:
+    """K = A⁻¹ and W = K Q, where A is K⁻¹ with its ridge."""
+    dim, classes = Q.shape
     factor = _factor(A, "the merged state")
-    K = scipy.linalg.cho_solve(factor, np.eye(base.dim))
-    merged = Ridge(base.dim, base.ridge, classes)
-    merged._tiles[:] = from_dense((K + K.T) / 2, 1.0 / base.ridge)
-    merged._W[:, :classes] = scipy.linalg.cho_solve(factor, Q)
-    return merged
+    K = scipy.linalg.cho_solve(factor, np.eye(dim))
+    solved = Ridge(dim, ridge, classes)
+    solved._tiles[:] = from_dense((K + K.T) / 2, 1.0 / ridge)
+    solved._W[:, :classes] = scipy.linalg.cho_solve(factor, Q)
+    return solved
 
 
 def _refuse_stranger(gained: Float[np.ndarray, "dim dim"]) -> None:

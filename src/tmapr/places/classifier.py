@@ -5,7 +5,7 @@
 that was predicted last costs less and gives the same (features.py, analytic.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 
 import numpy as np
@@ -15,7 +15,7 @@ from tmapr.artifacts.arrays import Arrays, digest, put, take
 from tmapr.artifacts.layout import Array
 from tmapr.exceptions import InputError, StateError
 from tmapr.inputs import read_position
-from tmapr.places import analytic, lessons, mixture, unscented
+from tmapr.places import analytic, lessons, mixture, sums, unscented
 from tmapr.places.analytic import Ridge
 from tmapr.places.features import Features
 from tmapr.places.grid import LAYOUT as CELLS
@@ -25,6 +25,7 @@ from tmapr.places.mixture import Mixtures
 from tmapr.places.projection import Projector, Subspace, fit_subspace
 from tmapr.places.settings import Extension as Extension
 from tmapr.places.settings import Places as Places
+from tmapr.places.sums import Sums
 from tmapr.places.unscented import Variation
 from tmapr.types import PlaceScores
 
@@ -109,6 +110,23 @@ class Classifier:
             kept = np.array(descriptor, dtype=float)
             return self._ledger.enter(rows, weights, place, self.grid.cell_at(position), kept, step)
 
+    def follow(
+        self, descriptor: Float[np.ndarray, " dim"], position: Float[np.ndarray, "2"]
+    ) -> tuple[int, Float[np.ndarray, " dim"] | None]:
+        """Learn all but K and W, which `complete` takes from sums; the place, and U's step before this lesson."""
+        position = read_position(position, "the lesson's position")
+        with self._lock:
+            step = self._variation.step if self._unscented else None
+            place = self.grid.enter(position)
+            self._note(descriptor, place)
+            return place, step
+
+    def complete(self, parts: Iterable[Sums]) -> None:
+        """Take K and W from sums over all that was followed, in its order."""
+        refuse_minimax(self._settings, "learning in parts")
+        with self._lock:
+            self._ridge = sums.solve(self._settings.ridge, self._projector.dimension, parts, len(self.grid))
+
     def adopt(self, lesson: Lesson, descriptor: Float[np.ndarray, " dim"]) -> None:
         """Absorb what a copy of this classifier learned, with its rows, weights and name: unlearned in both as one."""
         with self._lock:
@@ -136,12 +154,15 @@ class Classifier:
         place: int,
     ) -> None:
         self._ridge.grow(len(self.grid))
-        if self._mixtures:
-            self._mixtures.grow(len(self.grid))
         information = self._attenuation.information if self._attenuation else 1.0
         self._ridge.learn(rows, self._targets(len(rows), place), weights, information)
+        self._note(descriptor, place)
+
+    def _note(self, descriptor: Float[np.ndarray, " dim"], place: int) -> None:
+        """What U and G make of a descriptor."""
         self._variation.learn(descriptor, place)
         if self._mixtures:
+            self._mixtures.grow(len(self.grid))
             self._mixtures.learn(self._reduce(descriptor), place)
 
     @property

@@ -78,6 +78,19 @@ class Encoding:
         path = self._made.get(name, self._folder.percepts(name))
         return load_recording(self._experiment, path, name, self._keypoints.locate(name))
 
+    def lacks(self, name: str) -> bool:
+        """Whether a recording that is on this machine has to be encoded from its first image to its last."""
+        if self._experiment.perception.encoder == OWN or not is_data_there(self._experiment.data, name):
+            return False
+        return self._find_usable(self._folder.percepts(name)) is None
+
+    def adopt(self, name: str, percepts: Path, keypoints: Path | None) -> None:
+        """Take files that somebody has made of a sequence as it is now, to be published as if they were made here."""
+        self._made[name] = percepts
+        if keypoints:
+            self._keypoints.adopt(name, keypoints)
+        self._checked.add(name)
+
     @contextmanager
     def publishing(self, folder: RunFolder) -> Iterator[RunFolder]:
         """The results of a run folder, to be changed, and with them the percepts that were made since."""

@@ -25,10 +25,7 @@ from tmapr.types import Frame, Watch
 
 
 class KeypointCache:
-    """Finds keypoints where they are missing or of other images, in files of their own until they are published.
-
-    Only for a method that verifies matches: no other pays for them.
-    """
+    """Finds keypoints where they are missing or of other images, in files of their own until they are published."""
 
     def __init__(self, experiment: Experiment, folder: RunFolder, watch: Watch, trust: Trust) -> None:
         self._experiment = experiment
@@ -45,7 +42,7 @@ class KeypointCache:
 
     def renew(self, name: str, recording: Recording) -> None:
         """Bring the keypoints of a recording up to date with its images, which are as its percepts say."""
-        if self._experiment.system.tracking.method != "route" or recording.sources is None:
+        if not wants_keypoints(self._experiment) or recording.sources is None:
             return
         if self._believing and all(percept.keypoints or percept.fault for percept in recording.percepts):
             return
@@ -58,7 +55,7 @@ class KeypointCache:
             for frame, content in zip(open_data(self._experiment.data, name), wanted, strict=True):
                 if content not in kept:
                     next(steps, None)
-                rows.append(kept[content]() if content in kept else self._find_in(frame))
+                rows.append(kept[content]() if content in kept else find_in(self._find, frame, self._image))
         except KeyboardInterrupt as stop:
             if len(rows) > len(kept):
                 save_keypoints(left, rows, wanted[: len(rows)], maker, "")
@@ -67,6 +64,10 @@ class KeypointCache:
         next(steps, None)  # lets the bar end
         save_keypoints(left, rows, wanted, maker, "")
         self._made[name] = left
+
+    def adopt(self, name: str, made: Path) -> None:
+        """Take a file for the keypoints of a sequence, to be published with the others."""
+        self._made[name] = made
 
     def share(self, staged: RunFolder) -> None:
         """Put what was made since into results that are being written."""
@@ -83,11 +84,18 @@ class KeypointCache:
         """Whether there is something to publish."""
         return bool(self._made)
 
-    def _find_in(self, frame: Frame) -> Keypoints:
-        try:
-            return self._find(frame.image(), self._image)
-        except InputError:  # as for percepts: a damaged file is one frame's misfortune
-            return NOTHING
+
+def wants_keypoints(experiment: Experiment) -> bool:
+    """Whether its method verifies matches: no other pays for them."""
+    return experiment.system.tracking.method == "route"
+
+
+def find_in(find: KeypointFinder, frame: Frame, image: Image) -> Keypoints:
+    """The keypoints of a frame."""
+    try:
+        return find(frame.image(), image)
+    except InputError:  # as for percepts: a damaged file is one frame's misfortune
+        return NOTHING
 
 
 def attach_keypoints(recording: Recording, path: Path, image: Image) -> Recording:

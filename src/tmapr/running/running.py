@@ -4,7 +4,7 @@ Each test sequence starts from the state that adapting and streaming left, so th
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
@@ -30,7 +30,7 @@ from tmapr.running.encoding import Encoding
 from tmapr.running.progressive import Progress, adapt, localize
 from tmapr.running.streaming import Stream, build_learning
 from tmapr.stages import Backend
-from tmapr.system import Map, make_map, resume
+from tmapr.system import Map, Teach, make_map, resume
 from tmapr.types import Percept, Watch
 
 NOTHING_TO_MAP = "data.reference is not set; name the traverse to be mapped"
@@ -50,14 +50,24 @@ class _Drives:
 
 
 def map_experiment(
-    experiment: Experiment, folder: RunFolder, watch: Watch = iter, encoding: Encoding | None = None
+    experiment: Experiment,
+    folder: RunFolder,
+    watch: Watch = iter,
+    encoding: Encoding | None = None,
+    *,
+    ahead: Callable[[Encoding], None] = lambda _: None,
+    teach: Teach | None = None,
 ) -> Map:
-    """Map the reference traverses and write map.npz."""
+    """Map the reference traverses and write map.npz.
+
+    `ahead` may see to it that they are encoded, before this process looks at them; `teach` is as in `make_map`.
+    """
     encoding = encoding or Encoding(experiment, folder)
     if not experiment.data.references:
         raise InputError(NOTHING_TO_MAP)
     with writing(folder.path):
-        environment = make_map(experiment.system, *_load_references(experiment, encoding), watch=watch)
+        ahead(encoding)
+        environment = make_map(experiment.system, *_load_references(experiment, encoding), watch=watch, teach=teach)
         with encoding.publishing(folder) as staged:
             environment.save(staged.map)
             write_text(staged.experiment, dump_experiment(experiment, folder.path))
