@@ -200,11 +200,11 @@ def test_what_cannot_be_is_refused_in_a_line(case):
 def test_a_name_means_one_traverse_in_both_maps():
     other = traverse("noon", seed=2)
     second = replace(held("noon"), name="runs/other", environment=make_map(SYSTEM, other))
-    with pytest.raises(InputError, match="runs/other: frame .* of noon is another one than in runs/noon"):
+    with pytest.raises(InputError, match=r"runs/other: frame .* of noon is another one than in runs/noon"):
         join(SYSTEM, held("noon"), second)
 
 
 def test_maps_in_other_frames_are_not_joined():
     elsewhere = replace(mapped("rain"), frame=replace(mapped("rain").frame, kind="utm", zone="52N", origin=(3e5, 4e6)))
-    with pytest.raises(InputError, match="runs/rain: has positions in UTM 52N .*, runs/noon in a local frame"):
+    with pytest.raises(InputError, match=r"runs/rain: has positions in UTM 52N .*, runs/noon in a local frame"):
         join(SYSTEM, held("noon"), replace(held("rain"), environment=elsewhere))

@@ -77,7 +77,7 @@ def join(system: System, first: MapOf, second: MapOf, watch: Watch = iter) -> Ch
     if not len(new):
         raise InputError(f"{second.name}: has no reference that {first.name} does not have; there is nothing to join")
     told = _tell_rounded(second.name, rounded)
-    if not _have_one_base(ours, theirs):
+    if not have_one_base(ours, theirs):
         told.append(f"{second.name}: its grid or projections are its own; learned again with those of {first.name}")
         new = replace(new, weights=None)
     elif new.weights is None:
@@ -145,7 +145,7 @@ def _name(made: Map, marks: Mapping[str, Marks], past: tuple[UpkeepNotes, ...]) 
     return replace(made, made_from={name: each for name, each in marks.items() if name in there}, past=past)
 
 
-def _have_one_base(ours: Map, theirs: Map) -> bool:
+def have_one_base(ours: Map, theirs: Map) -> bool:
     """Whether a cell and a row mean the same in both."""
     grids = all(np.array_equal(ours.initial[name], theirs.initial[name]) for name in ("grid.origin", "grid.cell"))
     return grids and digest(ours.fitted) == digest(theirs.fitted)

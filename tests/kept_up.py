@@ -1,5 +1,6 @@
-"""Made-up traverses that share some streets, and the recursion of eq. (2) a second time, with weights that are given."""
+"""Made-up traverses that share some streets, and the recursion of eq. (2) a second time, with given weights."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -26,7 +27,9 @@ def traverse(name, seed=1):
     """A drive under the condition of its name, or at night."""
     rng = np.random.default_rng([seed, len(name)])
     condition = CONDITIONS.get(name, CONDITIONS["night"])
-    return record_percepts(WORLD, name, drive(WAYS[name], 8.0, rng), condition, rng)
+    whole = record_percepts(WORLD, name, drive(WAYS[name], 8.0, rng), condition, rng)
+    some = slice(None, None, 4)
+    return replace(whole, percepts=whole.percepts[some], truth=whole.truth[some], known=whole.known[some])
 
 
 MADE = {}
@@ -53,16 +56,16 @@ def views_of(environment):
     return list(zip(memory.sequences[order], memory.frames[order], environment.lessons.weights[order], strict=True))
 
 
-def plainly(base, views, system=SYSTEM):
+def plainly(base, views, system=SYSTEM, find=traverse):
     """K, W and the cells of the plain recursion that learns views, with their weights, on the grid of a map."""
-    first = gather([traverse(str(views[0][0]))])
+    first = gather([find(str(views[0][0]))])
     lift = lift_of(system.places.projection, first.descriptors)
     numbers = numbers_of(system)
     second = second_version.Adaptation(numbers, 32, base.initial["grid.origin"], lift, lambda row: row[..., :8])
     for column, row in base.initial["grid.cells"].tolist():
         second.enter(base.initial["grid.origin"] + (np.array([column, row]) + 0.5) * numbers.g)
     for name, frame, weights in views:
-        recording = traverse(str(name))
+        recording = find(str(name))
         learn(second, recording.percepts[frame].descriptor, recording.truth[frame], weights)
     return second
 
