@@ -21,8 +21,7 @@ from tmapr.labels import Labels, Teacher
 from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import Localizer
 from tmapr.places.classifier import FITTED, Classifier, Places
-from tmapr.places.mapped import LAYOUT as LESSONS
-from tmapr.places.mapped import Learned, MappedLessons, learn_each
+from tmapr.places.mapped import Learned, MappedLessons, lay_out, learn_each
 from tmapr.places.protocol import PlaceClassifier
 from tmapr.retrieval.condition import LAYOUT as CONDITION
 from tmapr.retrieval.keypoints import BESIDE_MAP, gather_keypoints, load_keypoints
@@ -143,7 +142,7 @@ def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...
     """Refuse arrays that are no map's; `later` are those that its version does not have."""
     layout = put("memory.", MEMORY) | put("fitted.", FITTED) | put("initial.", Classifier.layout(system.places))
     if any(name.startswith("lessons.") for name in arrays):
-        layout |= put("lessons.", LESSONS)
+        layout |= put("lessons.", lay_out(system.places))
     wanted = {name: array for name, array in layout.items() if name not in later}
     lengths = check_arrays(str(path), arrays, wanted, _MAP_AGAIN)
     places, descriptors = arrays["memory.places"], arrays["memory.descriptors"]

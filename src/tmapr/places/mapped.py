@@ -11,9 +11,14 @@ from jaxtyping import Float, Int
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
 from tmapr.places.classifier import Classifier
+from tmapr.places.settings import Places
 from tmapr.types import Watch
 
-LAYOUT = {"numbers": Array("i", "references", 0), "weights": Array("f", "references points", 0)}
+
+def lay_out(settings: Places) -> dict[str, Array]:
+    """Of what `arrays` gives with these settings."""
+    points = len(settings.unscented.update_weights) if "unscented" in settings.use else 1
+    return {"numbers": Array("i", "references", 0), "weights": Array("f", f"references {points}", 0)}
 
 
 @dataclass(frozen=True, slots=True)

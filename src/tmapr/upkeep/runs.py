@@ -114,9 +114,10 @@ def drop_region(
     with _holding([run]):
         old = open_mapped(run)
         gone = choose_references(old.environment.memory, corners, traverses)
+        left = set(old.environment.memory.sequences[~gone].tolist())
+        if left:
+            _refuse_lost_frame(old, left)
         made = drop(old.experiment.system, old.hold(), gone, _describe(gone, corners, traverses), watch)
-        left = set(made.environment.memory.sequences.tolist())
-        _refuse_lost_frame(old, left)
         experiment = _assign(old.experiment, tuple(name for name in old.traverses if name in left), tell)
         _write(out, old, made, experiment, [(old.folder, name) for name in _list_named(experiment)], tell)
     return made.environment
