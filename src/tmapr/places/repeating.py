@@ -1,7 +1,8 @@
 """Many views at once, with weights that are known: what the recursion of eq. (2) finds view by view, in one solution.
 
 U's direction and G's Gaussians are followed view by view, as when each was learned. K and W are then the batch solution
-of the rows that came of it: a third of the recursion's time, and no rounding that grows with the stream.
+of the rows that came of it: no pass over W for a view, which is what the recursion costs where places are many, and no
+rounding that grows with the stream.
 """
 
 from collections.abc import Iterator

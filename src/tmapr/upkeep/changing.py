@@ -175,8 +175,8 @@ def _refuse_others(first: MapOf, second: MapOf) -> None:
     ours, theirs = first.environment, second.environment
     if ours.frame != theirs.frame:
         raise InputError(
-            f"{second.name}: has positions in {describe(theirs.frame)}, {first.name} in {describe(ours.frame)};"
-            " only maps of one frame are joined"
+            f"{second.name}: has positions in {describe(theirs.frame)}, {first.name} in {describe(ours.frame)}; only"
+            " maps of one frame are joined, but `tmapr upkeep extend` places recordings in the map's frame"
         )
     changes = differences(theirs.places.model_dump(mode="json"), ours.places.model_dump(mode="json"), "places")
     if changes:

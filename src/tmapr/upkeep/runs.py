@@ -30,6 +30,7 @@ from tmapr.upkeep.changing import Changed, MapOf, drop, extend, join
 from tmapr.upkeep.regions import choose_references
 
 _WAY_OUT = "name another run, or wait until the drive ends"
+_ONE = "only maps of one encoder are joined"
 Tell = Callable[[str], None]
 
 
@@ -187,11 +188,9 @@ def _assign(experiment: Experiment, references: Sequence[str], tell: Tell) -> Ex
     """The settings of the new run: what is mapped is no test any more."""
     data = experiment.data
     left = {role: [name for name in data.roles[role] if name not in references] for role in ("test", "stream")}
-    for role, names in left.items():
-        gone = [name for name in data.roles[role] if name in references]
-        if gone:
+    for role in left:
+        if gone := [name for name in data.roles[role] if name in references]:
             tell(f"{', '.join(gone)}: taken out of data.{role}; what is mapped is no test")
-        left[role] = names
     named = {name for role, names in data.roles.items() if role not in ("reference", *left) for name in names}
     named |= {*references, *left["test"], *left["stream"]}
     drives = {drive: [name for name in names if name in named] for drive, names in data.drives.items()}
@@ -215,14 +214,13 @@ def _with_sources(ours: Experiment, theirs: Experiment, new: Sequence[str]) -> E
 
 def _refuse_perception(ours: MappedRun, theirs: MappedRun) -> None:
     """Descriptors of two encoders cannot be compared."""
-    where = str(theirs.folder.path)
+    where, origins = str(theirs.folder.path), (ours.environment.origin, theirs.environment.origin)
+    whose = ["an encoder of tmapr's" if origin.settings else "a program of somebody's own" for origin in origins]
+    if whose[0] != whose[1]:
+        raise InputError(f"{where}: its percepts are of {whose[1]}, those of {ours.folder.path} of {whose[0]}; {_ONE}")
     changes = ours.experiment.perception.changes_since(theirs.environment.origin, where)
-    if bool(ours.environment.origin.settings) != bool(theirs.environment.origin.settings):
-        changes = ["percepts of a program's own" if ours.environment.origin.settings else "an encoder of ours"]
     if changes:
-        raise InputError(
-            f"{where}: was made with {'; '.join(changes)} in {ours.folder.path}; only maps of one encoder are joined"
-        )
+        raise InputError(f"{where}: was made with {'; '.join(changes)} in {ours.folder.path}; {_ONE}")
 
 
 def _refuse_lost_frame(old: MappedRun, left: set[str]) -> None:
