@@ -28,7 +28,7 @@ def traverse(name, seed=1):
     rng = np.random.default_rng([seed, len(name)])
     condition = CONDITIONS.get(name, CONDITIONS["night"])
     whole = record_percepts(WORLD, name, drive(WAYS[name], 8.0, rng), condition, rng)
-    some = slice(None, None, 4)
+    some = slice(None, None, 6)
     return replace(whole, percepts=whole.percepts[some], truth=whole.truth[some], known=whole.known[some])
 
 

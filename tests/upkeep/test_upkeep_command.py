@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +15,7 @@ from commandline import command
 from kept_up import LOOP, WORLD, assert_learned, plainly, traverse, views_of
 from made_up import record_percepts
 from tmapr.artifacts.arrays import load_arrays, save_arrays
-from tmapr.artifacts.percepts import Recording
+from tmapr.artifacts.percepts import Origin, Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.experiment import read_experiment
 from tmapr.simulation.percepts import CONDITIONS
@@ -151,7 +154,7 @@ def test_joining_maps_made_apart_says_that_the_second_is_learned_again(home, tmp
 def test_what_was_learned_goes_along_exactly_and_can_be_unlearned(noon, tmp_path, capsys):
     localizer = tmapr.load(noon.path)
     rain = traverse("rain")
-    lessons = [localizer.learn(rain.percepts[row], rain.truth[row]) for row in range(0, 30, 3)]
+    lessons = [localizer.learn(rain.percepts[row], rain.truth[row]) for row in range(0, 20, 2)]
     localizer.save(noon.path)
     for name, words in (("long", ["extend", noon.path, "dusk"]), ("short", ["drop", noon.path, "--box", "0,-9,30,9"])):
         assert command("upkeep", *words, "--out", tmp_path / name) == 0
@@ -237,6 +240,28 @@ def test_what_cannot_be_is_refused_in_a_line_and_leaves_nothing(case, home, tmp_
     assert told in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert not (home / "nowhere").exists()
+
+
+def test_maps_of_two_encoders_are_not_joined(home, tmp_path, capsys):
+    shutil.copytree(home / "rain", tmp_path / "rain", symlinks=True)
+    folder = RunFolder(tmp_path / "rain")
+    replace(load(folder), origin=Origin({"encoder": "default"}, {})).save(folder.map)
+    assert command("upkeep", "join", home / "noon", folder.path, "--out", tmp_path / "two") == 2
+    told = capsys.readouterr().err
+    assert f"{folder.path}: its percepts are of an encoder of tmapr's, those of {home / 'noon'} of a program" in told
+
+
+def test_a_command_that_is_killed_leaves_no_map_and_can_be_given_again(home, tmp_path):
+    words = ["upkeep", "drop", str(home / "both"), "--traverse", "dusk", "--out", str(tmp_path / "out"), "--quiet"]
+    killed = subprocess.Popen([sys.executable, "-m", "tmapr", *words])
+    while killed.poll() is None and not (tmp_path / "out/.results/next").exists():
+        time.sleep(0.001)
+    killed.kill()
+    killed.wait()
+    assert not (tmp_path / "out/map.npz").exists() or load(RunFolder(tmp_path / "out")).past
+    if not (tmp_path / "out/map.npz").exists():
+        assert command(*words) == 0
+    assert load(RunFolder(tmp_path / "out")).past[-1].action == "drop"
 
 
 def test_a_folder_that_is_there_is_not_written_over(home, capsys):

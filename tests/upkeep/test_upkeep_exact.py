@@ -23,7 +23,7 @@ from tmapr.system import make_map
 from tmapr.traverses import gather
 from tmapr.upkeep.changing import drop, extend, join
 
-SUBSETS = [(), ("unscented",), ("mixture",), ("attenuation",), ("unscented", "mixture", "attenuation")]
+SUBSETS = [(), ("unscented",), ("unscented", "mixture", "attenuation")]
 
 
 def using(*extensions):
