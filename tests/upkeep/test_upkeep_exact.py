@@ -137,7 +137,7 @@ def test_a_map_that_does_not_know_its_weights_is_learned_again_and_that_is_told(
     old = replace(known, environment=replace(known.environment, lessons=None))
     gone = known.environment.memory.sequences == "dusk"
     made = drop(SYSTEM, old, gone, "dusk")
-    assert any("did not note the weights" in line for line in made.told)
+    assert any("weights of its lessons are not noted" in line for line in made.told)
     # H finds what it found before: until dusk came, nothing of dusk was known.
     assert_learned(made.environment, plainly(old.environment, views_of(mapped("noon"))))
 

@@ -26,7 +26,7 @@ from tmapr.system import Map, System, assemble
 from tmapr.types import Watch
 from tmapr.upkeep.parts import Part, sort_keypoints, take_apart, take_recordings
 
-UNKNOWN = "an earlier version did not note the weights of its lessons"
+UNKNOWN = "the weights of its lessons are not noted in it"
 
 
 @dataclass(frozen=True, slots=True)
