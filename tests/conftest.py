@@ -87,6 +87,8 @@ WHOLE_RUNS = (
     "tests/tracking/test_between",
     "tests/tracking/test_known_turns",
     "tests/tracking/test_place",
+    "tests/upkeep/test_upkeep_beside",
+    "tests/upkeep/test_upkeep_command",
 )
 
 

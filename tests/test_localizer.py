@@ -751,7 +751,7 @@ def test_motion_beside_the_frames_is_passed_on_and_changes_no_estimate_of_the_pa
 
 def older_map(run, change):
     """The map of a run as a version with other settings would have written it."""
-    header, arrays = load_arrays(run / "map.npz", "map", 3)
+    header, arrays = load_arrays(run / "map.npz", "map", 4)
     change(header.notes["places"])
     save_arrays(run / "map.npz", replace(header, settings="0" * 64), arrays)
 

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays, Header, digest, load_arrays, put, save_arrays, take
-from tmapr.artifacts.documents.notes import MapNotes, StateNotes
+from tmapr.artifacts.documents.notes import MapNotes, StateNotes, UpkeepNotes
 from tmapr.artifacts.layout import check_arrays
 from tmapr.artifacts.percepts import OWN, Marks, Origin, Recording
 from tmapr.config import Settings, changed_since, settings_digest
-from tmapr.data.fitting import refuse_elsewhere
 from tmapr.data.poses import track_direction
-from tmapr.data.turns import fit_turn_gain, pair_turns
 from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.labels import LAYOUT as LABELS
@@ -26,6 +24,7 @@ from tmapr.labels import Labels, Teacher
 from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import Localizer
 from tmapr.places.classifier import FITTED, Classifier, Places
+from tmapr.places.mapped import Learned, MappedLessons, lay_out, learn_each
 from tmapr.places.protocol import PlaceClassifier
 from tmapr.retrieval.condition import LAYOUT as CONDITION
 from tmapr.retrieval.keypoints import BESIDE_MAP, gather_keypoints, load_keypoints
@@ -35,9 +34,10 @@ from tmapr.retrieval.search import Retrieval
 from tmapr.stages import STATE_KIND, STATE_VERSION, Backend, BeginStream, Found, Stages
 from tmapr.track import track_layout
 from tmapr.tracking import Tracking
+from tmapr.traverses import Traverses, gather
 from tmapr.types import CoordinateFrame, Watch
 
-MAP_KIND, MAP_VERSION = "map", 3
+MAP_KIND, MAP_VERSION = "map", 4
 _SINCE = {"sequences": 2, "headings": 2, "turn_gain": 3}
 """The version from which on maps have an array."""
 _MAP_AGAIN = "run `tmapr map` again"
@@ -68,6 +68,10 @@ class Map:
     origin: Origin = OWN
     made_from: Mapping[str, Marks] = field(default_factory=dict)
     """The traverses, by name; of an earlier version's map none."""
+    lessons: MappedLessons | None = None
+    """How A₀ learned the references; None where nobody knows. No part of what names a map."""
+    past: tuple[UpkeepNotes, ...] = ()
+    """What was done since it was mapped, oldest first: each step made a new map."""
 
     def classifier(self) -> Classifier:
         """A fresh A₀."""
@@ -77,7 +81,8 @@ class Map:
         """Write map.npz. The state of an earlier map beside it goes: it is of no use with this one."""
         header = Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), self.notes())
         path = path.resolve()  # the state that belongs to it lies where the map does, not where a link to it is
-        save_arrays(path, header, self.contents(), retiring=path.with_name("state.npz"))
+        lessons = put("lessons.", self.lessons.arrays()) if self.lessons else {}
+        save_arrays(path, header, self.contents() | lessons, retiring=path.with_name("state.npz"))
         if self.memory.keypoints:
             self.memory.keypoints.save(path.with_name(BESIDE_MAP), self.digest)
 
@@ -128,8 +133,11 @@ class Map:
             notes.digest,
             Origin(notes.perception.settings, notes.perception.files),
             {name: Marks(each.percepts, each.truth) for name, each in notes.made_from.items()},
+            past=notes.upkeep,
         )
         try:
+            if lessons := take(arrays, "lessons."):
+                loaded = replace(loaded, lessons=MappedLessons.from_arrays(lessons))
             loaded.classifier()
         except ValueError as error:
             raise InputError(f"{path}: its arrays do not fit together ({error}); {_MAP_AGAIN}") from None
@@ -144,10 +152,11 @@ class Map:
             "references": len(self.memory),
             "perception": asdict(self.origin),
             "made_from": {name: asdict(marks) for name, marks in self.made_from.items()},
+            "upkeep": [step.model_dump(mode="json") for step in self.past],
         }
 
     def contents(self) -> dict[str, np.ndarray]:
-        """Every array, by the name that map.npz has it under."""
+        """Every array that names the map, by the name that map.npz has it under."""
         memory = put("memory.", self.memory.arrays())
         return memory | put("fitted.", self.fitted) | put("initial.", self.initial)
 
@@ -155,6 +164,8 @@ class Map:
 def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...] = ()) -> None:
     """Refuse arrays that are no map's; `later` are those that its version does not have."""
     layout = put("memory.", MEMORY) | put("fitted.", FITTED) | put("initial.", Classifier.layout(system.places))
+    if any(name.startswith("lessons.") for name in arrays):
+        layout |= put("lessons.", lay_out(system.places))
     wanted = {name: array for name, array in layout.items() if name not in later}
     lengths = check_arrays(str(path), arrays, wanted, _MAP_AGAIN)
     places, descriptors = arrays["memory.places"], arrays["memory.descriptors"]
@@ -167,8 +178,8 @@ def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...
         raise InputError(f"{path}: the length of a descriptor differs from 1 by {longest:g}; {_MAP_AGAIN}")
 
 
-Teach = Callable[[Classifier, Float[np.ndarray, "refs dim"], Float[np.ndarray, "refs 2"]], Sequence[int]]
-"""Teaches a fresh classifier all references, given in their order by descriptors and positions; the place of each."""
+Teach = Callable[[Classifier, Float[np.ndarray, "refs dim"], Float[np.ndarray, "refs 2"]], Learned]
+"""Teaches a fresh classifier all references, given in their order by descriptors and positions."""
 
 
 def make_map(system: System, *references: Recording, watch: Watch = iter, teach: Teach | None = None) -> Map:
@@ -176,82 +187,40 @@ def make_map(system: System, *references: Recording, watch: Watch = iter, teach:
 
     `teach` may have it learned in another way.
     """
-    usable = [
-        list_mapped(reference.sequence, reference.known, np.array([bool(each.fault) for each in reference.percepts]))
-        for reference in references
-    ]
-    _refuse_mixture(references)
-    parts = list(zip(references, usable, strict=True))
-    descriptors = np.array([reference.percepts[row].descriptor for reference, rows in parts for row in rows])
-    positions = np.concatenate([reference.truth[rows] for reference, rows in parts])
-    headings = [_find_headings(reference, rows) for reference, rows in parts]
-    turns = [_list_turns(*part, along) for part, along in zip(parts, headings, strict=True)]
-    classifier = Classifier.fit(system.places, descriptors, positions)
-    places = (teach or partial(_teach_in_turn, watch))(classifier, descriptors, positions)
+    traverses = gather(references)
+    classifier = Classifier.fit(system.places, traverses.descriptors, traverses.positions)
+    learned = (teach or partial(learn_each, watch=watch))(classifier, traverses.descriptors, traverses.positions)
+    made = assemble(system, traverses, learned, classifier, references[0].frame, references[0].origin)
+    marks = {reference.sequence: reference.marks for reference in references}
+    return replace(made, made_from=marks).with_keypoints(references)
+
+
+def assemble(
+    system: System,
+    traverses: Traverses,
+    learned: Learned,
+    classifier: Classifier,
+    frame: CoordinateFrame,
+    origin: Origin,
+) -> Map:
+    """The map of references that a classifier has learned, and nothing else."""
     memory = remember(
-        descriptors,
-        positions,
-        np.array(places),
-        np.concatenate([reference.stamps[rows] for reference, rows in parts]),
-        frames=np.concatenate(usable),
-        sequences=np.repeat([reference.sequence for reference in references], [len(rows) for rows in usable]),
-        headings=np.concatenate(headings),
-        turn_gain=fit_turn_gain(np.concatenate(turns)),
+        traverses.descriptors,
+        traverses.positions,
+        learned.places,
+        traverses.stamps,
+        frames=traverses.frames,
+        sequences=traverses.sequences,
+        headings=traverses.headings,
+        turn_gain=traverses.turn_gain,
         probes=system.retrieval.probes,
     )
     # The lessons of the mapping are nobody's: a map has no ledger.
     initial = {name: array for name, array in classifier.arrays().items() if not name.startswith("ledger.")}
-    fitted = classifier.projection_arrays()
-    marks = {reference.sequence: reference.marks for reference in references}
-    made = Map(memory, fitted, initial, system.places, references[0].frame, "", references[0].origin, marks)
-    return replace(made, digest=digest(made.contents())).with_keypoints(references)
-
-
-def _teach_in_turn(
-    watch: Watch,
-    classifier: Classifier,
-    descriptors: Float[np.ndarray, "refs dim"],
-    positions: Float[np.ndarray, "refs 2"],
-) -> list[int]:
-    return [classifier.learn(descriptors[row], positions[row]).place for row in watch(range(len(positions)))]
-
-
-def list_mapped(sequence: str, known: Bool[np.ndarray, " frames"], faulty: Bool[np.ndarray, " frames"]) -> list[int]:
-    """The frames of a traverse that become references: those with a position and a usable image."""
-    usable: list[int] = np.flatnonzero(known & ~faulty).tolist()
-    if not usable:
-        raise InputError(f"{sequence}: no frame has both a position and a usable image; nothing to map")
-    return usable
-
-
-def _find_headings(reference: Recording, rows: list[int]) -> Float[np.ndarray, " rows"]:
-    """As recorded, or along the track of a traverse that recorded none; no mixture: a camera may look sideways."""
-    return track_direction(reference.truth[rows]) if reference.headings is None else reference.headings[rows]
-
-
-def _list_turns(
-    reference: Recording, rows: list[int], headings: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, "pairs 2"]:
-    shifts = [reference.percepts[row].shift for row in rows]
-    return pair_turns(rows, headings, np.array([nan if shift is None else shift for shift in shifts]))
-
-
-def _refuse_mixture(references: Sequence[Recording]) -> None:
-    """One map has one frame and one kind of descriptor, and a name means one traverse."""
-    if not references:
-        raise ValueError("a map is made from at least one reference traverse, got none")
-    first, names = references[0], set[str]()
-    for other in references:
-        if other.sequence in names:
-            raise InputError(f"{other.sequence}: is given twice as a reference; name each traverse once")
-        names.add(other.sequence)
-        refuse_elsewhere(other.sequence, other.frame, bool(other.known.any()), first.frame)
-        widths = [reference.percepts[0].descriptor.size for reference in (first, other)]
-        if widths[0] != widths[1]:
-            raise InputError(
-                f"{other.sequence}: its descriptors have {widths[1]} dimensions, those of {first.sequence} {widths[0]};"
-                " make them with one encoder"
-            )
+    order = np.argsort(learned.places, kind="stable")
+    lessons = MappedLessons(order, learned.weights[order])
+    made = Map(memory, classifier.projection_arrays(), initial, system.places, frame, "", origin, lessons=lessons)
+    return replace(made, digest=digest(made.contents()))
 
 
 def _complete(memory: Arrays, references: tuple[str, ...]) -> dict[str, np.ndarray]:

@@ -158,7 +158,7 @@ def test_a_map_of_version_1_is_read_and_its_traverse_has_the_name_that_the_exper
     file = folder.path.parent / "road.toml"
     assert command("map", file, *given) == command("run", file, *given) == 0
     estimates = old.estimates("dusk").read_bytes()
-    header, arrays = load_arrays(old.map, "map", 3)
+    header, arrays = load_arrays(old.map, "map", 4)
     later = ("memory.sequences", "memory.headings", "memory.turn_gain")
     kept = {name: array for name, array in arrays.items() if name not in later}
     save_arrays(old.map, replace(header, version=1), kept)
@@ -248,7 +248,7 @@ def test_a_map_of_version_2_is_read_and_knows_no_gain(system, recordings, tmp_pa
     path = tmp_path / "map.npz"
     made = make_map(system, turning(recordings["there"], 0.9, rng))
     made.save(path)
-    header, arrays = load_arrays(path, "map", 3)
+    header, arrays = load_arrays(path, "map", 4)
     arrays.pop("memory.turn_gain")
     save_arrays(path, replace(header, version=2), arrays)
     read = Map.load(path, system).memory

@@ -32,6 +32,7 @@ from tmapr.cli.simulate import simulate
 from tmapr.cli.state import state
 from tmapr.cli.surroundings import demand_memory, explain, prepare
 from tmapr.cli.train import train
+from tmapr.cli.upkeep import upkeep
 from tmapr.cli.version import describe_installation
 from tmapr.cli.view import view
 from tmapr.cli.weights import weights
@@ -102,6 +103,7 @@ app.command()(config)
 app.command()(preview)
 app.add_typer(state, name="state")
 app.add_typer(shards, name="shards")
+app.add_typer(upkeep, name="upkeep")
 app.add_typer(weights, name="weights")
 app.command()(export)
 

@@ -20,6 +20,7 @@ from tmapr.cluster.workers import Workers
 from tmapr.cluster.workshop import Workshop, name_key
 from tmapr.config import settings_digest
 from tmapr.places.classifier import Classifier, Places, refuse_minimax
+from tmapr.places.mapped import Learned
 from tmapr.places.sums import LAYOUT, Part, Sums
 from tmapr.types import Watch
 
@@ -42,8 +43,8 @@ class PartsTeacher:
         classifier: Classifier,
         descriptors: Float[np.ndarray, "refs dim"],
         positions: Float[np.ndarray, "refs 2"],
-    ) -> Sequence[int]:
-        """The place of each reference; the classifier has then learned them all."""
+    ) -> Learned:
+        """The place of each reference and the weights it had; the classifier has then learned them all."""
         refuse_minimax(self.settings, "mapping in parts")
         places, orders = list[int](), list[Order]()
         for begin in range(0, len(positions), self.frames):
@@ -52,8 +53,9 @@ class PartsTeacher:
             places += part.places.tolist()
             orders.append(self._order(classifier, part))
         self.workers.carry_out([order for order in orders if not is_done(order)], self.watch)
-        classifier.complete(self._load_sums(orders))
-        return places
+        weights = list[Float[np.ndarray, "frames rows"]]()
+        classifier.complete(self._load_sums(orders, weights))
+        return Learned(np.array(places), np.concatenate(weights))
 
     def _order(self, classifier: Classifier, part: Part) -> SumOrder:
         """Write down what has to be summed, if it is not yet."""
@@ -70,13 +72,15 @@ class PartsTeacher:
             save_arrays(self.shop.lessons(key), Header(LESSONS_KIND, VERSION, settings, notes), arrays)
         return order
 
-    def _load_sums(self, orders: Sequence[Order]) -> Iterator[Sums]:
-        """One after another: each is as large as K."""
+    def _load_sums(self, orders: Sequence[Order], weights: list[Float[np.ndarray, "frames rows"]]) -> Iterator[Sums]:
+        """One after another, since each is as large as K; the weights of each are noted."""
         for order in orders:
             path = self.shop.sums(order.key)
             _, arrays = load_arrays(path, SUMS_KIND, VERSION)
             check_arrays(str(path), arrays, LAYOUT, f"remove {self.shop.path} and map again")
-            yield Sums.from_arrays(arrays)
+            sums = Sums.from_arrays(arrays)
+            weights.append(sums.weights)
+            yield sums
 
 
 def _follow(

@@ -15,11 +15,13 @@ from tmapr.journal.journal import FOLDER
 from tmapr.journal.records import Kind, Mark
 from tmapr.journal.redo import describe
 from tmapr.journal.runs import LearnedRun, open_run, open_state
+from tmapr.journal.segments import Header
 from tmapr.journal.undoing import list_standing
 from tmapr.localizer import Localizer
 from tmapr.places.classifier import Classifier, merge
 
 _MOST = 1 << 20
+_LEFT_OVER = (".lock", ".results", "log.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,7 @@ class Joined:
 
 def join(base: Path, robots: Sequence[Path], out: Path) -> Joined:
     """Make a run folder of the base and what each robot, a run folder or a state file, learned since."""
-    if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
-        raise InputError(f"{out}: exists already; name a folder that does not")
+    refuse_taken(out)
     beginning = open_run(base)
     states = [_open(path, beginning) for path in robots]
     for path, (localizer, _) in zip(robots, states, strict=True):
@@ -50,14 +51,25 @@ def join(base: Path, robots: Sequence[Path], out: Path) -> Joined:
     result = beginning.localizer.new_drive()
     result.save(out)
     runs = [beginning, *(run for _, run in states if run is not None)]
+    journaled = write_journal(out, runs, result, before)
+    return Joined(len(merged.ledger.names), len(merged.grid), journaled)
+
+
+def refuse_taken(out: Path) -> None:
+    """A run folder is made where there is nothing, or what an attempt left that was interrupted."""
+    if out.exists() and (not out.is_dir() or any(entry.name not in _LEFT_OVER for entry in out.iterdir())):
+        raise InputError(f"{out}: exists already; name a folder that does not")
+
+
+def write_journal(out: Path, runs: Sequence[LearnedRun], result: Localizer, before: Header) -> int:
+    """Begin a journal with those lessons of some runs that stand in the result; how many they are."""
     with naming(out / FOLDER):
         (out / FOLDER).mkdir()
         appender = Appender(out / FOLDER, before, _MOST)
         try:
-            journaled = _copy_lessons(runs, result, appender)
+            return _copy_lessons(runs, result, appender)
         finally:
             appender.close()
-    return Joined(len(merged.ledger.names), len(merged.grid), journaled)
 
 
 def _find_classifier(localizer: Localizer) -> Classifier:

@@ -212,25 +212,24 @@ def merge(states: Sequence[Ridge], columns: Sequence[Int[np.ndarray, " _"]], bas
 
     `columns[i]` says which class of the result each class of state i is; the base's classes keep their numbers.
     """
-    origin, origin_cross = _information(base, np.arange(base.classes), classes)
+    origin, origin_cross = find_information(base, np.arange(base.classes), classes)
     A, Q = (1 - len(states)) * origin, (1 - len(states)) * origin_cross
     for state, target in zip(states, columns, strict=True):
-        information, cross = _information(state, target, classes)
+        information, cross = find_information(state, target, classes)
         _refuse_stranger(information - origin)
         A += information
         Q += cross
-    return solve_information(A, Q, base.ridge)
+    return solve(A, Q, base.ridge)
 
 
-def solve_information(A: Float[np.ndarray, "dim dim"], Q: Float[np.ndarray, "dim classes"], ridge: float) -> Ridge:
-    """K = A⁻¹ and W = K Q, where A is K⁻¹ with its ridge."""
-    dim, classes = Q.shape
+def solve(A: Float[np.ndarray, "dim dim"], Q: Float[np.ndarray, "dim classes"], ridge: float) -> Ridge:
+    """The state whose K⁻¹ is A, the ridge included, and whose K⁻¹W is Q."""
     factor = _factor(A, "the merged state")
-    K = scipy.linalg.cho_solve(factor, np.eye(dim))
-    solved = Ridge(dim, ridge, classes)
-    solved._tiles[:] = from_dense((K + K.T) / 2, 1.0 / ridge)
-    solved._W[:, :classes] = scipy.linalg.cho_solve(factor, Q)
-    return solved
+    K = scipy.linalg.cho_solve(factor, np.eye(len(A)))
+    state = Ridge(len(A), ridge, Q.shape[1])
+    state._tiles[:] = from_dense((K + K.T) / 2, 1.0 / ridge)
+    state._W[:, : state.classes] = scipy.linalg.cho_solve(factor, Q)
+    return state
 
 
 def _refuse_stranger(gained: Float[np.ndarray, "dim dim"]) -> None:
@@ -240,9 +239,10 @@ def _refuse_stranger(gained: Float[np.ndarray, "dim dim"]) -> None:
         raise StateError("a state lacks lessons of the base; only states grown from this base can be merged with it")
 
 
-def _information(
+def find_information(
     state: Ridge, columns: Int[np.ndarray, " classes"], classes: int
 ) -> tuple[Float[np.ndarray, "dim dim"], Float[np.ndarray, "dim wide"]]:
+    """A = K⁻¹ and Q = A W, to which others' can be added; `columns` says which of so many classes its own are."""
     factor = _factor(state.covariance, "a state to be merged")
     W = np.zeros((state.dim, classes))
     W[:, columns] = state.weights

@@ -16,7 +16,8 @@ from jaxtyping import Float, Int
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
-from tmapr.places.analytic import Ridge, solve_information
+from tmapr.places import analytic
+from tmapr.places.analytic import Ridge
 from tmapr.places.features import Features
 from tmapr.places.projection import Projector
 from tmapr.places.settings import Places
@@ -106,4 +107,4 @@ def solve(ridge: float, features: int, parts: Iterable[Sums], classes: int) -> R
             raise ValueError(f"sums over {len(part.cross)} features, wanted {features}")
         tiles += part.tiles
         Q[:, part.places] += part.cross
-    return solve_information(to_dense(tiles, features), Q, ridge)
+    return analytic.solve(to_dense(tiles, features), Q, ridge)

@@ -138,9 +138,10 @@ def pool(
     pooled._grow(classes)
     samples = 0.0
     for part, target, share in zip(parts, columns, shares, strict=True):
-        counts = share * part._counts[: len(target)]
-        pooled._means[target] += counts[:, None] * part._means[: len(target)]
-        pooled._counts[target] += counts
+        seen = target[: len(part._counts)]  # behind them are places that it never learned
+        counts = share * part._counts[: len(seen)]
+        pooled._means[seen] += counts[:, None] * part._means[: len(seen)]
+        pooled._counts[seen] += counts
         # The sign of a direction is arbitrary; turn them the same way before they are added.
         sign = -1.0 if float(part._direction @ parts[0]._direction) < 0 else 1.0
         pooled._direction += share * sign * part._samples * part._direction

@@ -20,7 +20,8 @@ from tmapr.experiment import Experiment, is_data_there
 from tmapr.perception.settings import OWN
 from tmapr.running.encoding import Encoding, describe_absence, describe_faults, load_recording
 from tmapr.running.renewal import Attempt
-from tmapr.system import Map, list_mapped
+from tmapr.system import Map
+from tmapr.traverses import list_mapped
 from tmapr.types import CoordinateFrame, Fault
 
 SCORED = ("stream", "test")

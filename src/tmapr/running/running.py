@@ -110,6 +110,11 @@ def _open_map(experiment: Experiment, folder: RunFolder, encoding: Encoding, wat
     if not changed:
         lacking = environment.memory.keypoints is None and any(percept.keypoints for percept in references[0].percepts)
         return (environment.with_keypoints(references), True) if lacking else (environment, False)
+    if environment.past:  # mapped again from whole traverses, it would be another map
+        raise InputError(
+            f"{folder.map}: what it was made from, {', '.join(changed)}, has changed since, and `tmapr upkeep` made it"
+            f" ({environment.past[-1].told}); map the recordings as they are now, and do that again"
+        )
     why = "has changed since" if environment.made_from else "an earlier version did not note"
     encoding.tell(f"{folder.map}: what it was made from, {', '.join(changed)}, {why}; mapped again")
     return make_map(experiment.system, *references, watch=watch), True

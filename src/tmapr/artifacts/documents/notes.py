@@ -45,6 +45,16 @@ class RecordingNotes(Document):
     whole: str = ""
 
 
+class UpkeepNotes(Document):
+    """One step by which a map came from earlier ones."""
+
+    action: str
+    parents: tuple[str, ...]
+    """Their digests; the first one's grid and projections are its own."""
+    told: str = ""
+    """What was done, in words."""
+
+
 class MapNotes(Document):
     """Of a map."""
 
@@ -53,6 +63,7 @@ class MapNotes(Document):
     frame: FrameNotes
     perception: OriginNotes = OriginNotes()
     made_from: dict[str, RecordingMarks] = Field(default_factory=dict)
+    upkeep: tuple[UpkeepNotes, ...] = ()
 
 
 class KeypointNotes(Document):

@@ -130,6 +130,7 @@ def _list_facts(atlas: Atlas) -> dict[str, str]:
         "grid": f"{atlas.grid.cell:g} m, from {x:.1f}, {y:.1f} m",
         "typical speed": f"{atlas.memory.reference.speed:.1f} m/s",
     }
+    facts |= {f"upkeep, step {number + 1}": step.told for number, step in enumerate(environment.past)}
     percepts = {name: marks.percepts for name, marks in environment.made_from.items()}
     return facts | {f"percepts of {name}": mark for name, mark in percepts.items()}
 
