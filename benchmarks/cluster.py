@@ -61,13 +61,13 @@ def compare_maps(experiment: Experiment, out: Path, frames: int, processes: int)
         ClusterMapping(experiment, folder, pool, frames=frames).make(Encoding(experiment, folder))
     ended = perf_counter()
     turn, parts = (load_arrays(out / run / "map.npz", "map", 4)[1] for run in ("turn", "parts"))
-    others = [name for name in turn if not name.startswith("initial.ridge.")]
+    others = [name for name in turn if not name.startswith("initial.ridge.") and name != "lessons.weights"]
     differing = [name for name in others if digest({name: turn[name]}) != digest({name: parts[name]})]
     K = [Ridge.from_arrays(take(each, "initial.ridge.")) for each in (turn, parts)]
     return show(
         "in parts, beside in turn",
         [
-            Metric("arrays of the map that differ, K and W aside", len(differing), "", bound=0),
+            Metric("arrays of the map that differ, K, W and weights aside", len(differing), "", bound=0),
             Metric("K, relative difference", relate(K[1].covariance, K[0].covariance), ""),
             Metric("W, relative difference", relate(K[1].weights, K[0].weights), ""),
             Metric("in turn, all of it", between - began, "s"),

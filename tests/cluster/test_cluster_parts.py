@@ -21,11 +21,13 @@ from tmapr.cluster.sharding import ShardWriter, fix_address
 from tmapr.cluster.workers import Alone
 from tmapr.cluster.workshop import Workshop
 from tmapr.exceptions import InputError
+from tmapr.places.repeating import Views, forget_all, repeat
 from tmapr.running.encoding import Encoding
 from tmapr.running.running import run_experiment
 from tmapr.shards.writing import write_shards
 from tmapr.store.folder import FolderStore
 from tmapr.system import Map
+from tmapr.traverses import gather
 from tmapr.types import Fault
 from walked import view
 
@@ -68,8 +70,19 @@ def test_m0_u_and_g_are_those_of_mapping_in_turn(walked):
     in_turn, in_parts = (load_arrays(walked / run / "map.npz", "map", 4)[1] for run in ("turn", "alone"))
     assert in_parts.keys() == in_turn.keys()
     for name in in_turn:
-        if not name.startswith("initial.ridge."):
+        if not name.startswith("initial.ridge.") and name != "lessons.weights":
             np.testing.assert_array_equal(in_parts[name], in_turn[name], err_msg=name)
+
+
+def test_the_map_notes_the_weights_that_k_and_w_are_of(walked):
+    environment = Map.load(walked / "alone/map.npz", read_walk(walked).system)
+    traverses = gather([Recording.load(walked / "alone/percepts/noon.npz")])
+    lessons, settings, fitted = environment.lessons, environment.places, environment.fitted
+    views = Views(traverses.descriptors, traverses.positions, lessons.weights[lessons.order])
+    again, _ = repeat(settings, fitted, forget_all(settings, fitted, environment.initial), views)
+    ridge = environment.classifier().ridge
+    np.testing.assert_allclose(again.ridge.weights, ridge.weights, atol=1e-8 * np.abs(ridge.weights).max())
+    np.testing.assert_allclose(again.ridge.covariance, ridge.covariance, atol=1e-8 * np.abs(ridge.covariance).max())
 
 
 def test_nothing_of_the_work_is_left(walked):
