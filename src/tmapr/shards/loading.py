@@ -33,7 +33,7 @@ from tmapr.system import Map, System
 
 # Shapes alone: what lies in place was checked against its hash. Ranges are looked at where all of a map is loaded.
 _ROWS = {name: replace(MEMORY[name], anything=True) for name in ROWS}
-_COLUMNS = {"weights": Array("f", "places features")}
+_COLUMNS = {"weights": Array("f", "places features", anything=True)}
 _KEYPOINTS = {
     "offsets": Array("i", "bounds", 0),
     "points": Array("u", "points 2", anything=True),
