@@ -1,10 +1,10 @@
-"""How large a shard should be: what a map costs to pull in shards of several sizes, and what one changed place costs.
+"""How large a shard should be: how fast a map is pulled in shards of several sizes.
 
     python benchmarks/scale_shards.py --folder DIR [--references 50000]
 
 A map of 2000 numbers a reference, made up, is cut into shards that hold so many megabytes of descriptors, and pulled
-from folder to folder, hashed, written and flushed. A change in one place brings its shard again, whole. Sizes take turns,
-and the folders are removed.
+from folder to folder, hashed, written and flushed. A change in one place brings its shard again, whole. Sizes take
+turns, and the folders are removed.
 """
 
 import argparse
