@@ -13,7 +13,6 @@ with every reference. A million references take 6 GB in DIR while they are measu
 import argparse
 import json
 import os
-import platform
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -29,6 +28,7 @@ from jaxtyping import Float, Float32, Int
 
 from measure import Metric, conclude, show, wilson
 from scale_maps import render_laps, write_country
+from tmapr.latency.bench import find_processor
 from tmapr.shards.loading import open_rows
 from tmapr.shards.manifest import Manifest, read_manifest
 from tmapr.shards.searching import SHORTLIST, ShardedMemory
@@ -210,7 +210,7 @@ def main() -> None:
         metrics += show(f"{references} references in {found['places']:.0f} places", judge(references, found))
         if not given.keep:
             shutil.rmtree(given.folder / f"map-{references}")
-    notes = {"processor": platform.processor() or platform.machine(), "cores": CORES, "queries": given.queries}
+    notes = {"processor": find_processor(), "cores": CORES, "queries": given.queries}
     if given.out:
         given.out.write_text(json.dumps(notes | {"reach_m": REACH, "references": rows}, indent=2) + "\n")
     conclude("scale_search", metrics, notes)

@@ -54,7 +54,7 @@ NOT_RUN = {
     "tmapr state merge runs/street runs/robot1 runs/robot2 --out runs/fleet": "of two robots; the same",
     "tmapr shards install robot --run runs/street": "takes the state that other examples show; test_shards_command.py",
     "python benchmarks/scale_search.py --folder scale": "minutes and 6 GB of disk; tests run it small",
-    "python benchmarks/scale_shards.py --folder scale": "a minute and a gigabyte of disk",
+    "python benchmarks/scale_shards.py --folder scale --references 20000": "a minute and a gigabyte of disk",
     "make places": "hours, and real sets that are not shipped",
     "make learning": "hours",
     "python benchmarks/twins.py --choosing": "renders twelve worlds",

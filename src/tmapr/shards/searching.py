@@ -22,14 +22,15 @@ from tmapr.places.projection import Projector
 from tmapr.places.settings import Places
 from tmapr.shards.codes import Codes, open_codes
 from tmapr.shards.kernels import times_halves
-from tmapr.shards.loading import open_blob, open_columns, open_rows
+from tmapr.shards.loading import find_blob, open_blob, open_columns, open_rows
 from tmapr.shards.manifest import Manifest
+from tmapr.shards.packing import open_packed
 from tmapr.shards.writing import find_corners
 from tmapr.types import Watch
 
 SHORTLIST = 4096
-"""Rows that codes name: with ten times fewer, two in a hundred first candidates of a million were missed."""
-_ROWS_OPEN, _COLUMNS_OPEN = 400, 100
+"""Rows that codes name: of a tenth of them, two in a hundred first candidates of a million were missing."""
+_ROWS_OPEN, _COLUMNS_OPEN = 400, 200
 """Shards that stay open: a process may have 1024 files, and a lost robot asks all shards of a million references."""
 
 
@@ -58,6 +59,7 @@ class ShardedMemory:
         self._first_places = np.array([shard.first_place for shard in manifest.shards])
         self._first_rows = np.cumsum([0, *(shard.references for shard in manifest.shards)])
         self._bounds = self._find_bounds()
+        self._blobs = [[find_blob(folder, blob) for blob in (shard, shard.weights)] for shard in manifest.shards]
         self._rows = lru_cache(_ROWS_OPEN)(self._open_again)
         self._columns = lru_cache(_COLUMNS_OPEN)(self._open_columns)
 
@@ -136,10 +138,10 @@ class ShardedMemory:
 
     def _open_again(self, shard: int) -> dict[str, np.ndarray]:
         """Without a second look at what `_find_bounds` has looked at."""
-        return open_blob(self._folder, self._manifest.shards[shard])
+        return open_packed(self._blobs[shard][0], self._manifest.shards[shard].bytes)
 
     def _open_columns(self, shard: int) -> Float[np.ndarray, "places features"]:
-        return open_columns(self._folder, self._manifest.shards[shard])
+        return open_columns(self._blobs[shard][1], self._manifest.shards[shard])
 
 
 def _share_out(numbers: Int[np.ndarray, " n"], firsts: Int[np.ndarray, " shards"]) -> Iterator[tuple[int, slice]]:
