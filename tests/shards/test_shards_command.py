@@ -51,7 +51,7 @@ def test_show_lists_maps_and_tells_of_one(name, tmp_path, capsys):
 def test_a_pulled_map_localizes_as_the_one_that_was_exported(block, name, tmp_path, capsys):
     robot = tmp_path / "robot"
     shutil.copytree(block.path, robot, symlinks=True)
-    assert command("shards", "pull", tmp_path / "store", name[:10], "--to", tmp_path / "home") == 0
+    assert command("shards", "pull", tmp_path / "store", "--to", tmp_path / "home") == 0
     assert command("shards", "install", tmp_path / "home", name[:10], "--run", robot) == 0
     assert not RunFolder(robot).state.exists()
     assert command("run", robot / "experiment.toml", "--run", robot, "--quiet") == 0
@@ -75,7 +75,7 @@ def read_rows(folder):
     [
         (("export", "nowhere", "--to", "store"), "holds no map.npz"),
         (("export", "run", "--to", "ftp://x/y"), "is no store"),
-        (("pull", "store", "abc", "--to", "home"), "0 maps have a name that begins with 'abc'"),
+        (("pull", "store", "abc", "--to", "home"), "has 0 maps whose names begin with 'abc'"),
         (("pull", "nowhere", "a" * 64, "--to", "home"), "no such object in the store"),
         (("show", "store", "../../etc/passwd"), "0 maps"),
         (("install", "store", "NAME", "--run", "nowhere"), "holds no experiment.toml"),

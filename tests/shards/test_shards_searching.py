@@ -111,7 +111,8 @@ def test_codes_of_another_map_are_refused(memory, manifest, store, environment):
 
 
 def test_a_map_of_many_shards_needs_few_open_files(memory, query, monkeypatch, manifest, store, loaded):
-    monkeypatch.setattr(searching, "_OPEN", 2)
+    for limit in ("_ROWS_OPEN", "_COLUMNS_OPEN"):
+        monkeypatch.setattr(searching, limit, 2)
     few = ShardedMemory(manifest, store.folder)
     places = np.arange(manifest.place_count)
     np.testing.assert_array_equal(few.search(query, places, 9).rows, memory.search(query, places, 9).rows)

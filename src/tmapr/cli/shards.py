@@ -15,7 +15,9 @@ shards = typer.Typer(
 )
 Where = Annotated[str, typer.Argument(metavar="STORE", help="a folder, or an URL: s3://… gs://… az://…")]
 Home = Annotated[Path, typer.Argument(metavar="DIR", help="the folder that a map was pulled to")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="the name that `export` printed, or how it begins")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="what `export` printed, or how it begins; may be left out if there is one")
+]
 
 
 @shards.command()
@@ -34,7 +36,8 @@ def export(
 @shards.command()
 def pull(
     store: Where,
-    name: Name,
+    name: Name = "",
+    *,
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="the folder of this machine that maps lie in")],
     quiet: Quiet = False,
 ) -> None:
@@ -52,7 +55,7 @@ def pull(
 @shards.command()
 def show(
     store: Where,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="one of them, or how its name begins")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="one of them, or how its name begins")] = "",
     verify: Annotated[bool, typer.Option("--verify", help="read every object and compare it with its hash")] = False,
 ) -> None:
     """List the maps of a store, or say what one of them is made of."""
@@ -61,7 +64,7 @@ def show(
     from tmapr.store import open_store
 
     opened = open_store(store)
-    if name is None:
+    if not name:
         for each in list_manifests(opened):
             typer.echo(each)
         return
@@ -80,7 +83,8 @@ def show(
 @shards.command()
 def install(
     home: Home,
-    name: Name,
+    name: Name = "",
+    *,
     run: Annotated[Path, typer.Option("--run", metavar="RUN", help="the run folder that is given the map")],
     quiet: Quiet = False,
 ) -> None:

@@ -33,7 +33,6 @@ from tmapr.system import Map, System
 
 # Shapes alone: what lies in place was checked against its hash. Ranges are looked at where all of a map is loaded.
 _ROWS = {name: replace(MEMORY[name], anything=True) for name in ROWS}
-_COLUMNS = {"weights": Array("f", "places features")}
 _KEYPOINTS = {
     "offsets": Array("i", "bounds", 0),
     "points": Array("u", "points 2", anything=True),
@@ -88,11 +87,13 @@ def open_halves(folder: Path, shard: Shard, dimension: int) -> UInt16[np.ndarray
     return open_rows(folder, shard, dimension)["descriptors"].view(np.uint16)
 
 
-def open_columns(folder: Path, shard: Shard) -> Float[np.ndarray, "places features"]:
+def open_columns(path: Path, shard: Shard) -> Float[np.ndarray, "places features"]:
     """The columns of W that belong to a shard's places, a row for each."""
-    arrays, where = open_blob(folder, shard.weights), str(find_blob(folder, shard.weights))
-    check_arrays(where, arrays, _COLUMNS, _PULL_AGAIN, places=shard.last_place - shard.first_place + 1)
-    return arrays["weights"]
+    weights = open_packed(path, shard.weights.bytes).get("weights")
+    places = shard.last_place - shard.first_place + 1
+    if weights is None or weights.ndim != 2 or len(weights) != places or weights.dtype != np.float64:
+        raise InputError(f"{path}: has no columns of W of {places} places; {_PULL_AGAIN}")
+    return weights
 
 
 def _join_rows(manifest: Manifest, folder: Path) -> dict[str, np.ndarray]:
@@ -114,7 +115,7 @@ def _map(stream: IO[bytes], shape: tuple[int, int]) -> Float32[np.ndarray, "refs
 
 
 def _join_columns(manifest: Manifest, folder: Path) -> Float[np.ndarray, "features places"]:
-    columns = [np.array(open_columns(folder, shard)) for shard in manifest.shards]
+    columns = [np.array(open_columns(find_blob(folder, shard.weights), shard)) for shard in manifest.shards]
     widths = {part.shape[1] for part in columns}
     if len(widths) > 1:
         raise InputError(f"{folder}: the columns of W in its shards have {sorted(widths)} numbers; {_PULL_AGAIN}")

@@ -145,15 +145,14 @@ def list_manifests(store: Store) -> list[str]:
     return [name for name in found if is_digest(name)]
 
 
-def find_manifest(store: Store, beginning: str) -> str:
-    """The one name that begins so; a whole name is taken as it is."""
+def find_manifest(store: Store, beginning: str = "") -> str:
+    """The one name that begins so; a whole name is taken as it is, and without any a store's only map is meant."""
     if is_digest(beginning):
         return beginning
-    found = [name for name in list_manifests(store) if name.startswith(beginning)] if beginning else []
+    found = [name for name in list_manifests(store) if name.startswith(beginning)]
     if len(found) != 1:
-        raise InputError(
-            f"{store}: {len(found)} maps have a name that begins with {beginning[:80]!r}; see `tmapr shards show`"
-        )
+        which = f" whose names begin with {beginning[:80]!r}" if beginning else ""
+        raise InputError(f"{store}: has {len(found)} maps{which}; `tmapr shards show` lists the maps of a store")
     return found[0]
 
 

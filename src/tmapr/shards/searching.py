@@ -22,15 +22,16 @@ from tmapr.places.projection import Projector
 from tmapr.places.settings import Places
 from tmapr.shards.codes import Codes, open_codes
 from tmapr.shards.kernels import times_halves
-from tmapr.shards.loading import open_blob, open_columns, open_rows
+from tmapr.shards.loading import find_blob, open_blob, open_columns, open_rows
 from tmapr.shards.manifest import Manifest
+from tmapr.shards.packing import open_packed
 from tmapr.shards.writing import find_corners
 from tmapr.types import Watch
 
 SHORTLIST = 4096
-"""Rows that codes name: with ten times fewer, two in a hundred first candidates of a million were missed."""
-_OPEN = 256
-"""Shards that stay open: each takes up to two of the files that a process may have."""
+"""Rows that codes name: of a tenth of them, two in a hundred first candidates of a million were missing."""
+_ROWS_OPEN, _COLUMNS_OPEN = 400, 200
+"""Shards that stay open: a process may have 1024 files, and a lost robot asks all shards of a million references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,9 @@ class ShardedMemory:
         self._first_places = np.array([shard.first_place for shard in manifest.shards])
         self._first_rows = np.cumsum([0, *(shard.references for shard in manifest.shards)])
         self._bounds = self._find_bounds()
-        self._rows = lru_cache(_OPEN)(self._open_rows)
-        self._columns = lru_cache(_OPEN)(self._open_columns)
+        self._blobs = [[find_blob(folder, blob) for blob in (shard, shard.weights)] for shard in manifest.shards]
+        self._rows = lru_cache(_ROWS_OPEN)(self._open_again)
+        self._columns = lru_cache(_COLUMNS_OPEN)(self._open_columns)
 
     def __len__(self) -> int:
         return self._manifest.references
@@ -128,17 +130,18 @@ class ShardedMemory:
     def _find_bounds(self) -> Int[np.ndarray, " bounds"]:
         """The row at which each place begins."""
         counts = np.zeros(self._manifest.place_count + 1, np.int64)
-        for number, shard in enumerate(self._manifest.shards):
-            places = self._open_rows(number)["places"] - shard.first_place
+        for shard in self._manifest.shards:
+            places = open_rows(self._folder, shard, self._manifest.dimension)["places"] - shard.first_place
             counted = np.bincount(places, minlength=shard.last_place - shard.first_place + 1)
             counts[shard.first_place + 1 : shard.last_place + 2] = counted
         return np.cumsum(counts)
 
-    def _open_rows(self, shard: int) -> dict[str, np.ndarray]:
-        return open_rows(self._folder, self._manifest.shards[shard], self._manifest.dimension)
+    def _open_again(self, shard: int) -> dict[str, np.ndarray]:
+        """Without a second look at what `_find_bounds` has looked at."""
+        return open_packed(self._blobs[shard][0], self._manifest.shards[shard].bytes)
 
     def _open_columns(self, shard: int) -> Float[np.ndarray, "places features"]:
-        return open_columns(self._folder, self._manifest.shards[shard])
+        return open_columns(self._blobs[shard][1], self._manifest.shards[shard])
 
 
 def _share_out(numbers: Int[np.ndarray, " n"], firsts: Int[np.ndarray, " shards"]) -> Iterator[tuple[int, slice]]:
