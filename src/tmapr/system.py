@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -73,17 +74,9 @@ class Map:
 
     def save(self, path: Path) -> None:
         """Write map.npz. The state of an earlier map beside it goes: it is of no use with this one."""
-        notes = {
-            "digest": self.digest,
-            "places": self.places.model_dump(mode="json"),
-            "frame": asdict(self.frame),
-            "references": len(self.memory),
-            "perception": asdict(self.origin),
-            "made_from": {name: asdict(marks) for name, marks in self.made_from.items()},
-        }
-        header = Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), notes)
+        header = Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), self.notes())
         path = path.resolve()  # the state that belongs to it lies where the map does, not where a link to it is
-        save_arrays(path, header, _contents(self), retiring=path.with_name("state.npz"))
+        save_arrays(path, header, self.contents(), retiring=path.with_name("state.npz"))
         if self.memory.keypoints:
             self.memory.keypoints.save(path.with_name(BESIDE_MAP), self.digest)
 
@@ -97,24 +90,36 @@ class Map:
         """Read map.npz; one made with other places settings, or from other traverses than named, is refused."""
         header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, oldest=1, mapped=MAPPED)
         notes = MapNotes.from_notes(path, header.notes)
+        loaded = cls.from_contents(path, notes, arrays, system, references, header.version)
+        keypoints = load_keypoints(path.with_name(BESIDE_MAP), notes.digest, len(loaded.memory))
+        return replace(loaded, memory=replace(loaded.memory, keypoints=keypoints))
+
+    @classmethod
+    def from_contents(
+        cls,
+        path: Path,
+        notes: MapNotes,
+        arrays: Arrays,
+        system: System,
+        references: tuple[str, ...] = (),
+        version: int = MAP_VERSION,
+    ) -> "Map":
+        """The map that `contents` and notes described; what `load` refuses is refused here. It has no keypoints."""
         changed = changed_since(notes.places, system.places, "places", str(path), _MAP_AGAIN)
         if changed:
             raise InputError(f"{path}: was mapped with {'; '.join(changed)}; {_MAP_AGAIN}")
         memory = take(arrays, "memory.")
-        if header.version < MAP_VERSION:
-            later = {name: since for name, since in _SINCE.items() if header.version < since}
+        if version < MAP_VERSION:
+            later = {name: since for name, since in _SINCE.items() if version < since}
             _check_map(path, arrays, system, later=tuple(put("memory.", later)))
             memory |= {name: array for name, array in _complete(memory, references).items() if name in later}
-        _check_map(path, arrays | put("memory.", memory), system)
+        _check_map(path, {**arrays, **put("memory.", memory)}, system)
         mapped = sorted(set(memory["sequences"].tolist()))
         if references and mapped != sorted(references):
             was, now = ", ".join(mapped) or "a single traverse", ", ".join(references)
             raise InputError(f"{path}: was mapped from {was} (now {now}); {_MAP_AGAIN}")
         loaded = cls(
-            replace(
-                Memory.from_arrays(memory, system.retrieval.probes),
-                keypoints=load_keypoints(path.with_name(BESIDE_MAP), notes.digest, len(memory["places"])),
-            ),
+            Memory.from_arrays(memory, system.retrieval.probes),
             take(arrays, "fitted."),
             take(arrays, "initial."),
             system.places,
@@ -128,6 +133,22 @@ class Map:
         except ValueError as error:
             raise InputError(f"{path}: its arrays do not fit together ({error}); {_MAP_AGAIN}") from None
         return loaded
+
+    def notes(self) -> dict[str, Any]:
+        """What map.npz says of itself, as JSON has it."""
+        return {
+            "digest": self.digest,
+            "places": self.places.model_dump(mode="json"),
+            "frame": asdict(self.frame),
+            "references": len(self.memory),
+            "perception": asdict(self.origin),
+            "made_from": {name: asdict(marks) for name, marks in self.made_from.items()},
+        }
+
+    def contents(self) -> dict[str, np.ndarray]:
+        """Every array, by the name that map.npz has it under."""
+        memory = put("memory.", self.memory.arrays())
+        return memory | put("fitted.", self.fitted) | put("initial.", self.initial)
 
 
 def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...] = ()) -> None:
@@ -175,7 +196,7 @@ def make_map(system: System, *references: Recording, watch: Watch = iter) -> Map
     fitted = classifier.projection_arrays()
     marks = {reference.sequence: reference.marks for reference in references}
     made = Map(memory, fitted, initial, system.places, references[0].frame, "", references[0].origin, marks)
-    return replace(made, digest=digest(_contents(made))).with_keypoints(references)
+    return replace(made, digest=digest(made.contents())).with_keypoints(references)
 
 
 def list_mapped(sequence: str, known: Bool[np.ndarray, " frames"], faulty: Bool[np.ndarray, " frames"]) -> list[int]:
@@ -285,8 +306,3 @@ def _check_own_past(state: Path, own: Arrays, places: Places, width: int) -> Non
     base = take(own, "guard.base.")
     if base:
         check_arrays(str(state), base, Classifier.layout(places), _START_AGAIN, width=width)
-
-
-def _contents(environment: Map) -> dict[str, np.ndarray]:
-    memory = put("memory.", environment.memory.arrays())
-    return memory | put("fitted.", environment.fitted) | put("initial.", environment.initial)
