@@ -41,10 +41,12 @@ def name_address(address: str) -> str:
 def connect(address: str, *, insecure: bool = False) -> "Connection":
     """A connection of which every statement stands for itself."""
     import psycopg
+    from psycopg.conninfo import make_conninfo
 
     told = _secure(_parse(address), name_address(address), insecure=insecure)
+    told |= {"connect_timeout": str(_TIMEOUT), "application_name": "tmapr"}
     with speaking(name_address(address)):
-        return psycopg.connect(**told, autocommit=True, connect_timeout=_TIMEOUT, application_name="tmapr")
+        return psycopg.connect(make_conninfo("", **told), autocommit=True)
 
 
 def _parse(address: str) -> dict[str, str]:

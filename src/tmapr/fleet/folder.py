@@ -101,8 +101,7 @@ class FolderFleet:
         """As whoever opened it said."""
         return self._robot
 
-    @property
-    def store(self) -> Store:
+    def open_store(self) -> Store:
         """The folder itself."""
         return open_store(self._folder)
 

@@ -90,33 +90,26 @@ def _prepare(connection: "Connection") -> None:
         roles = sql.SQL(", ").join(map(sql.Identifier, (ADMIN, PUBLISHER, ROBOT)))
         connection.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, roles))
         for function in _LARGE_OBJECTS:
-            connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION pg_catalog.{} FROM PUBLIC").format(sql.SQL(function)))
+            connection.execute(
+                sql.SQL("REVOKE EXECUTE ON FUNCTION pg_catalog.{} FROM PUBLIC").format(sql.SQL(function))
+            )
 
 
 def _step(connection: "Connection", target: str, *, up: bool) -> None:
-    """Let alembic do it, without a file of settings: scripts are ours, the connection is given."""
+    """Let alembic do it, without a file of settings: migrations/env.py takes the connection that it is given."""
+    from alembic import command
     from alembic.config import Config
-    from alembic.runtime.environment import EnvironmentContext
-    from alembic.runtime.migration import MigrationContext, StampStep
-    from alembic.script import ScriptDirectory
-    from alembic.script.revision import Revision
     from sqlalchemy import create_engine, pool
-
-    config = Config()
-    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
-    config.set_main_option("version_locations", str(_SCRIPTS).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    scripts = ScriptDirectory.from_config(config)
-
-    def plan(here: tuple[str, ...], _: MigrationContext) -> list[StampStep]:
-        return scripts._upgrade_revs(target, here) if up else scripts._downgrade_revs(target, here)
 
     connection.autocommit = False
     engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=pool.StaticPool)
-    with engine.connect() as bound, EnvironmentContext(config, scripts, fn=plan) as environment:
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    with engine.connect() as bound:
         bound.exec_driver_sql("SET LOCAL ROLE tmapr_admin")
-        environment.configure(connection=bound, version_table_schema="tmapr", transactional_ddl=True)
-        environment.run_migrations()
+        config.attributes["connection"] = bound
+        (command.upgrade if up else command.downgrade)(config, target)
         bound.commit()
     connection.autocommit = True
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server as a fleet. Who may do what is the server's to decide, see migrations/v1_tables.py.
+"""A PostgreSQL server as a fleet. Who may do what is the server's to decide, see migrations/versions.
 
 A push is acknowledged after its transaction is on the server's disk, also where somebody has set the server to answer
 sooner. What was acknowledged and did not come back is pushed again, and is one row.
@@ -6,7 +6,7 @@ sooner. What was acknowledged and did not come back is pushed again, and is one 
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tmapr.exceptions import InputError
 from tmapr.fleet.connecting import check_version, connect, name_address, speaking
@@ -14,9 +14,7 @@ from tmapr.fleet.documents import Published, Push, Received, Release, read_docum
 from tmapr.fleet.documents import name_text as name_of
 from tmapr.fleet.parts import name_part
 from tmapr.fleet.protocol import Robot
-
-if TYPE_CHECKING:
-    from tmapr.store import Store
+from tmapr.store import Store, open_store
 
 _RELEASES = "SELECT name, number, publisher, published, document FROM tmapr.releases"
 _PUSHES = "SELECT name, number, robot, received, document FROM tmapr.pushes"
@@ -59,11 +57,8 @@ class PostgresFleet:
         """The login."""
         return self._robot
 
-    @property
-    def store(self) -> "Store":
+    def open_store(self) -> Store:
         """As the server names it."""
-        from tmapr.store import open_store
-
         with speaking(self._name):
             found = self._query("SELECT store FROM tmapr.fleet")
         if not found:

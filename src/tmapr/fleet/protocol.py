@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, runtime_checkable
 
 from tmapr.exceptions import InputError
 from tmapr.fleet.documents import Published, Push, Received, Release
-
-if TYPE_CHECKING:
-    from tmapr.store import Store
+from tmapr.store import Store
 
 
 class UnreachableError(InputError):
@@ -31,6 +29,7 @@ class Robot:
     """When it pushed or pulled last."""
 
 
+@runtime_checkable
 class Fleet(Protocol):
     """Releases, and what robots send; whatever is acknowledged stays, and stays as it is."""
 
@@ -44,8 +43,7 @@ class Fleet(Protocol):
         """Who asks."""
         ...
 
-    @property
-    def store(self) -> "Store":
+    def open_store(self) -> Store:
         """Where the parts of releases are."""
         ...
 
