@@ -17,6 +17,14 @@ from tmapr.fleet.postgres import PostgresFleet
 
 Outcome = Literal["refused", "ALLOWED"]
 _TABLES = ("fleet", "robots", "releases", "parts", "pushes", "pulled", "alembic_version")
+_CONTENT = tuple(f"SELECT row::text FROM tmapr.{table} AS row ORDER BY 1" for table in _TABLES)
+_CATALOGUE = (
+    "SELECT relname, relacl::text, relrowsecurity FROM pg_class WHERE relnamespace::regnamespace::text !~ '^pg_t'"
+    " ORDER BY oid",
+    "SELECT rolname, rolsuper, rolcanlogin, rolcreaterole, rolpassword FROM pg_authid ORDER BY 1",
+    "SELECT roleid, member FROM pg_auth_members ORDER BY 1, 2",
+    "SELECT count(*) FROM pg_largeobject_metadata",
+)
 
 
 @dataclass
@@ -35,42 +43,32 @@ class Staged:
 
     def snapshot(self) -> list[Any]:
         """All that the tables hold, and who may do what."""
-        found: list[Any] = [
-            self.server.execute(f"SELECT * FROM tmapr.{table} ORDER BY 1, 2", self.database)
-            if table not in ("fleet", "robots", "alembic_version")
-            else self.server.execute(f"SELECT * FROM tmapr.{table} ORDER BY 1", self.database)
-            for table in _TABLES
-        ]
-        catalogue = (
-            "SELECT relname, relacl::text, relrowsecurity FROM pg_class WHERE relnamespace <> 'pg_toast'::regnamespace"
-            " AND relnamespace::regnamespace::text !~ '^pg_temp' ORDER BY oid",
-            "SELECT rolname, rolsuper, rolcanlogin, rolcreaterole FROM pg_roles ORDER BY 1",
-            "SELECT roleid, member FROM pg_auth_members ORDER BY 1, 2",
-            "SELECT count(*) FROM pg_largeobject_metadata",
-        )
-        return found + [self.server.execute(statement, self.database) for statement in catalogue]
+        import psycopg
+
+        with psycopg.connect(self.server.address(database=self.database)) as connection:
+            return [connection.execute(statement.encode()).fetchall() for statement in (*_CONTENT, *_CATALOGUE)]
 
 
 def stage(server: Server, store: str, database: str = "tried") -> Staged:
-    """Make such a fleet; its robots are robot1 and robot2, its publisher is server."""
+    """Make such a fleet; its robots are tried1 and tried2, its publisher is trusted."""
     server.execute(f"CREATE DATABASE {database}")
     address = server.address(database=database)
     migrate(address, store=store, insecure=False)
     release = Release(map="m", settings="s", lessons=0, last="", files=())
     staged = Staged(server, database, name_text(write_document(release)))
-    staged.passwords = {name: enrol(address, name) for name in ("robot1", "robot2")}
-    staged.passwords["server"] = enrol(address, "server", "publisher")
-    publisher = PostgresFleet(staged.address("server"))
+    staged.passwords = {name: enrol(address, name) for name in ("tried1", "tried2")}
+    staged.passwords["trusted"] = enrol(address, "trusted", "publisher")
+    publisher = PostgresFleet(staged.address("trusted"))
     publisher.publish(release)
     publisher.close()
-    for name in ("robot1", "robot2"):
+    for name in ("tried1", "tried2"):
         robot = PostgresFleet(staged.address(name))
         part = robot.send(name.encode())
         file = PushedFile(name="state.npz", bytes=len(name), sha256=part, parts=(part,))
         robot.push(Push(release=staged.release, lessons=1, last="", files=(file,)))
         robot.note_pulled(staged.release)
         robot.close()
-    staged.other_part = name_part(b"robot2")
+    staged.other_part = name_part(b"tried2")
     return staged
 
 
@@ -129,7 +127,7 @@ def _forge_release(connection: Any, staged: Staged) -> Outcome:
     return _attempt(connection, statement, name_text(text), text)
 
 
-def _leave_the_name(connection: Any, staged: Staged) -> Outcome:
+def _leave_the_name(connection: Any, _: Staged) -> Outcome:
     """SQL in a name, as values and in a document."""
     hostile = "'; DROP TABLE tmapr.releases; --"
     text = f'{{"kind":"push","release":"{hostile}","files":[]}}'
@@ -143,18 +141,16 @@ TRIES: dict[str, Callable[[Any, Staged], Outcome]] = {
     "read another's state": _say("SELECT content FROM tmapr.parts WHERE sha256 = '{part}'"),
     "read another's pushes": _say("SELECT * FROM tmapr.pushes WHERE robot <> session_user"),
     "read another's pulls": _say("SELECT * FROM tmapr.pulled WHERE robot <> session_user"),
-    "alter a map": _say("UPDATE tmapr.releases SET document = '{{}}' WHERE name = '{release}'"),
+    "alter a map": _say("UPDATE tmapr.releases SET document = document WHERE name = '{release}'"),
     "delete a map": _say("DELETE FROM tmapr.releases"),
     "publish a map": _forge_release,
-    "forge a version's number": _say(
-        "INSERT INTO tmapr.releases (number, name) OVERRIDING SYSTEM VALUE VALUES (9, '')"
-    ),
-    "forge the robot's name": _push_as("robot", "'robot2'"),
-    "forge the time": _push_as("received", "'2000-01-01'"),
+    "forge a version's number": _say("UPDATE tmapr.releases SET number = DEFAULT"),
+    "forge the robot's name": _push_as("robot", "'tried2'"),
+    "forge the time": _push_as("robot, received", "'tried1', '2000-01-01'"),
     "forge a push's number": _push_as("number", "1"),
     "push under another hash": _push_under_another_name,
     "push another's part as one's own": _push_what_is_not_ones_own,
-    "send a part in another's name": _say("INSERT INTO tmapr.parts (robot, content) VALUES ('robot2', 'x')"),
+    "send a part in another's name": _say("INSERT INTO tmapr.parts (robot, content) VALUES ('tried2', 'x')"),
     "update one's own acknowledged push": _say("UPDATE tmapr.pushes SET document = document"),
     "replace one's own push by conflict": _say(
         "INSERT INTO tmapr.pushes (name, document) SELECT name, document FROM tmapr.pushes"
@@ -181,10 +177,10 @@ TRIES: dict[str, Callable[[Any, Staged], Outcome]] = {
     "skip the triggers": _say("SET session_replication_role = replica"),
     "become the publisher": _say("SET ROLE tmapr_publisher"),
     "become the admin": _say("SET ROLE tmapr_admin"),
-    "become another robot": _say("SET SESSION AUTHORIZATION robot2"),
-    "grant oneself": _say("GRANT tmapr_publisher TO robot1"),
+    "become another robot": _say("SET SESSION AUTHORIZATION tried2"),
+    "grant oneself": _say("GRANT tmapr_publisher TO tried1"),
     "make a role": _say("CREATE ROLE forged LOGIN"),
-    "change another's password": _say("ALTER ROLE robot2 PASSWORD 'known'"),
+    "change another's password": _say("ALTER ROLE tried2 PASSWORD 'known'"),
     "read a file of the server": _say("SELECT pg_read_file('PG_VERSION')"),
     "run a program on the server": _say("COPY (SELECT 1) TO PROGRAM 'true'"),
     "write a file on the server": _say("COPY (SELECT 1) TO '/tmp/forged'"),

@@ -1,7 +1,5 @@
 """A real PostgreSQL server for the fleet's tests, one for each process that runs them."""
 
-from itertools import count
-
 import pytest
 
 from fleet_world import drive, make_run
@@ -12,7 +10,6 @@ from tmapr.fleet.migrating import migrate
 from tmapr.fleet.postgres import PostgresFleet
 from tmapr.fleet.publishing import publish
 
-_NUMBERS = count(1)
 QUICK = ("fsync=off", "full_page_writes=off")
 """A killed process leaves what it wrote to the system; only a power cut would not."""
 
@@ -39,8 +36,8 @@ class Fleets:
         return opened
 
     def close(self):
-        for each in self._open:
-            each.close()
+        while self._open:
+            self._open.pop().close()
 
 
 def _make_folder(tmp_path):
@@ -48,40 +45,33 @@ def _make_folder(tmp_path):
     return Fleets(str(tmp_path / "fleet"), lambda name: FolderFleet(tmp_path / "fleet", name), tmp_path / "fleet")
 
 
-def _make_database(server, tmp_path):
-    number = next(_NUMBERS)
-    database = f"fleet{number}"
-    server.execute(f"CREATE DATABASE {database}")
-    address = server.address(database=database)
-    migrate(address, store=str(tmp_path / "store"), insecure=False)
+@pytest.fixture(scope="session")
+def logins(server, tmp_path_factory):
+    """A fleet on the server, whose logins are made when they are asked for."""
+    address, store = server.address(), tmp_path_factory.mktemp("store")
+    migrate(address, store=str(store), insecure=False)
     passwords = {}
 
     def open_as(name):
-        login = f"{name}_{number}"
         if name not in passwords:
-            passwords[name] = enrol(address, login, "publisher" if name == "publisher" else "robot")
-        return PostgresFleet(server.address(login, passwords[name], database))
+            passwords[name] = enrol(address, name, "publisher" if name == "publisher" else "robot")
+        return PostgresFleet(server.address(name, passwords[name]))
 
-    return Fleets(address, open_as, tmp_path / "store")
+    return Fleets(address, open_as, store)
 
 
 @pytest.fixture
-def database(server, tmp_path):
-    """A fleet on the server."""
-    made = _make_database(server, tmp_path)
-    yield made
-    made.close()
+def database(server, logins):
+    """The same as if nobody had published or pushed anything."""
+    server.execute("TRUNCATE tmapr.releases, tmapr.parts, tmapr.pushes, tmapr.pulled RESTART IDENTITY CASCADE")
+    yield logins
+    logins.close()
 
 
 @pytest.fixture(params=["folder", "postgresql"])
 def fleets(request, tmp_path):
     """A fleet of either kind: what follows holds for both."""
-    if request.param == "folder":
-        made = _make_folder(tmp_path)
-    else:
-        made = _make_database(request.getfixturevalue("server"), tmp_path)
-    yield made
-    made.close()
+    return _make_folder(tmp_path) if request.param == "folder" else request.getfixturevalue("database")
 
 
 @pytest.fixture(scope="session")

@@ -100,17 +100,21 @@ def _step(connection: "Connection", target: str, *, up: bool) -> None:
     from alembic import command
     from alembic.config import Config
     from sqlalchemy import create_engine, pool
+    from sqlalchemy.exc import DBAPIError
 
     connection.autocommit = False
     engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=pool.StaticPool)
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
-    with engine.connect() as bound:
-        bound.exec_driver_sql("SET LOCAL ROLE tmapr_admin")
-        config.attributes["connection"] = bound
-        (command.upgrade if up else command.downgrade)(config, target)
-        bound.commit()
+    try:
+        with engine.connect() as bound:
+            bound.exec_driver_sql("SET LOCAL ROLE tmapr_admin")
+            config.attributes["connection"] = bound
+            (command.upgrade if up else command.downgrade)(config, target)
+            bound.commit()
+    except DBAPIError as error:  # as psycopg said it
+        raise (error.orig or error) from None
     connection.autocommit = True
 
 
