@@ -12,6 +12,8 @@ from tmapr.fleet.parts import name_part
 from tmapr.fleet.publishing import publish
 from tmapr.fleet.pulling import pull
 from tmapr.fleet.pushing import push
+from tmapr.journal.runs import changing_run
+from tmapr.journal.undoing import unlearn
 
 NOWHERE = "0" * 64
 
@@ -180,6 +182,40 @@ def test_what_waits_to_be_merged_is_known(fleets, published, tmp_path):
     assert list_waiting(publisher) == {published.name: [received]}
     merge(publisher, "newest", tmp_path / "merged")
     assert list_waiting(publisher) == {}
+
+
+def test_what_comes_late_is_merged_into_the_newest(fleets, published, tmp_path):
+    """One robot pushes, is merged, learns on and pushes late; one is late altogether; one learned from the newest."""
+    publisher, lessons = fleets.open("publisher"), []
+    robots = [fleets.open(f"robot{number}") for number in range(3)]
+    folders = [bring(robot, tmp_path / robot.robot) for robot in robots]
+    for number in (0, 2):
+        lessons += drive(folders[number], range(10), seed=30 + number)
+        push(robots[number], folders[number])
+    merge(publisher, "newest", tmp_path / "second")
+    bring(robots[2], folders[2])
+    for number in range(3):
+        lessons += drive(folders[number], range(40, 60), seed=30 + number)
+        push(robots[number], folders[number])
+    merged = merge(publisher, "newest", tmp_path / "third")
+    assert merged.joined.lessons == len(lessons) == 80
+    assert_one_learner(tmp_path / "third", lessons)
+    assert list_waiting(publisher) == {}
+    with pytest.raises(InputError, match="no robot has pushed anything since"):
+        merge(publisher, "newest", tmp_path / "fourth")
+
+
+def test_what_a_robot_takes_back_after_it_was_merged_is_taken_back_of_the_newest(fleets, published, tmp_path):
+    robot, publisher = fleets.open("robot1"), fleets.open("publisher")
+    folder = bring(robot, tmp_path / "robot")
+    lessons = drive(folder, range(12))
+    push(robot, folder)
+    merge(publisher, "newest", tmp_path / "second")
+    with changing_run(folder) as run:
+        unlearn(run, [lessons[3].name])
+    push(robot, folder)
+    merge(publisher, "newest", tmp_path / "third")
+    assert_one_learner(tmp_path / "third", [*lessons[:3], *lessons[4:]])
 
 
 def test_a_robot_may_be_left_out_of_a_merge(fleets, published, tmp_path):

@@ -89,6 +89,7 @@ class Sent(Document):
 
     name: Sha256
     last: str
+    lessons: int
     received: str
 
 
@@ -103,6 +104,11 @@ class Pulled(Document):
     pulled: str
     release: Release
     sent: Sent | None = None
+
+    def is_known(self, last: str, lessons: int) -> bool:
+        """Whether the fleet has a state with this hash and so many lessons; one that was unlearned keeps the hash."""
+        known = [self.release, *([self.sent] if self.sent else [])]
+        return (last, lessons) in [(each.last, each.lessons) for each in known]
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,17 +143,16 @@ def _switch(to: Path, held: Pulled | None, pulled: Pulled, manifest: Manifest | 
 def _refuse_unsent(folder: Path, held: Pulled) -> None:
     if not RunFolder(folder).state.exists() and not (folder / FOLDER).exists():
         return
-    known = {held.release.last, held.sent.last if held.sent else held.release.last}
     state = next((file for file in held.release.files if file.name == "state.npz"), None)
     if state and is_sound(RunFolder(folder).state, state) and not (folder / FOLDER).exists():
         return
     try:
-        lost = describe(open_run(folder).localizer).last.hex() not in known
+        here = describe(open_run(folder).localizer)
     except TmaprError as error:
         raise InputError(
             f"{folder}: cannot be read, so what it learned is lost if you say --discard ({error})"
         ) from None
-    if lost:
+    if not held.is_known(here.last.hex(), here.lessons):
         raise InputError(
             f"{folder}: has learned what the fleet does not have; run `tmapr fleet push URL {folder}` first, or say"
             " --discard"

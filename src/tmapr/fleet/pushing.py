@@ -44,7 +44,7 @@ def push(fleet: Fleet, run: Path, tell: Callable[[str], None] = lambda _: None) 
     tell(f"{learner}: {here.lessons} lessons in {len(described)} files, {len(missing)} parts were new")
     document = Push(release=pulled.name, lessons=here.lessons, last=here.last.hex(), files=described)
     received = fleet.push(document)
-    sent = Sent(name=received.name, last=here.last.hex(), received=received.received)
+    sent = Sent(name=received.name, last=here.last.hex(), lessons=here.lessons, received=received.received)
     pulled.model_copy(update={"sent": sent}).save(RunFolder(home).release)
     note_tried(home, "")
     return received

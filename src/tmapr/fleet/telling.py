@@ -173,7 +173,7 @@ def _list_bad_shards(run: Path, pulled: Pulled) -> list[str]:
 
 def _is_unsent(run: Path, pulled: Pulled) -> bool | None:
     try:
-        last = describe(open_run(list_learners(run)[0]).localizer).last.hex()
+        here = describe(open_run(list_learners(run)[0]).localizer)
     except (TmaprError, IndexError):
         return None
-    return last not in (pulled.release.last, pulled.sent.last if pulled.sent else None)
+    return not pulled.is_known(here.last.hex(), here.lessons)
