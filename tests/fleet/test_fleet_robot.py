@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from multiprocessing import get_context
+from signal import SIGKILL
 
 import pytest
 
@@ -206,6 +208,34 @@ def test_a_map_that_this_program_cannot_read_is_not_switched_to(home, robot, cap
     assert command("fleet", "pull", home / "fleet", "--to", robot) == 2
     assert read_pulled(robot) == held
     assert localize(robot)
+
+
+def switch_forever(folder, robot, names):
+    while True:
+        for name in names:
+            pull(FolderFleet(folder, "robot1"), name, robot)
+
+
+def test_whenever_a_pull_is_killed_one_release_is_there_whole(home, robot, newer, learned, rng):
+    names, sizes = (read_pulled(robot).name, newer.name), (0, len(learned[1]))
+    for wait in rng.uniform(0.02, 0.4, size=8):
+        process = get_context("fork").Process(target=switch_forever, args=(home / "fleet", robot, names))
+        process.start()
+        process.join(wait)
+        process.kill()
+        process.join()
+        assert process.exitcode == -SIGKILL
+        held = read_pulled(robot)
+        assert len(tmapr.load(robot).classifier.ledger.names) == sizes[names.index(held.name)]
+        assert list_unsound(robot, held) == []
+    pulled, _ = pull(FolderFleet(home / "fleet", "robot1"), "newest", robot)
+    assert pulled.name == newer.name
+
+
+def test_a_drive_begins_by_saying_what_it_goes_with(home, robot, newer, tmp_path, capsys):
+    tell(robot, capsys, "--fleet", home / "fleet")
+    command("run", robot, "--source", tmp_path / "nothing")
+    assert f"version 1 ({read_pulled(robot).name[:12]}) of the fleet" in capsys.readouterr().err
 
 
 def test_a_run_of_ones_own_is_not_written_over(home, capsys):

@@ -107,8 +107,8 @@ class Pulled(Document):
 
     def is_known(self, last: str, lessons: int) -> bool:
         """Whether the fleet has a state with this hash and so many lessons; one that was unlearned keeps the hash."""
-        known = [self.release, *([self.sent] if self.sent else [])]
-        return (last, lessons) in [(each.last, each.lessons) for each in known]
+        released = (self.release.last, self.release.lessons)
+        return (last, lessons) in (released, (self.sent.last, self.sent.lessons) if self.sent else released)
 
 
 @dataclass(frozen=True, slots=True)
