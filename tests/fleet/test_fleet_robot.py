@@ -238,6 +238,13 @@ def test_a_drive_begins_by_saying_what_it_goes_with(home, robot, newer, tmp_path
     assert f"version 1 ({read_pulled(robot).name[:12]}) of the fleet" in capsys.readouterr().err
 
 
+def test_two_do_not_pull_into_one_folder(home, robot, newer, capsys):
+    with writing(robot / ".fleet", lock=".pulling"):
+        assert command("fleet", "pull", home / "fleet", "--to", robot) == 2
+    assert "let the other pull end" in capsys.readouterr().err
+    assert read_pulled(robot).number == 1
+
+
 def test_a_run_of_ones_own_is_not_written_over(home, capsys):
     assert command("fleet", "pull", home / "fleet", "--to", home / "mapped") == 2
     assert "came from no fleet" in capsys.readouterr().err

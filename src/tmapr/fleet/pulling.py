@@ -36,6 +36,7 @@ from tmapr.shards import pull as pull_shards
 from tmapr.store import Store, name_object
 
 NEWEST = "newest"
+_LOCK = ".pulling"
 _BUSY = "wait until it ends; it goes on with the map that it has"
 _SHORTEST = 8
 Tell = Callable[[str], None]
@@ -55,11 +56,12 @@ def pull(
         note_tried(to, "", (releases[-1].name, releases[-1].number))
         return held, 0
     _refuse_other_runs(to, held)
-    came, manifest = _bring(fleet.open_store(), chosen, to, held, fleet.address, tell)
     pulled = Pulled(
         address=fleet.address, name=chosen.name, number=chosen.number, pulled=tell_now(), release=chosen.release
     )
-    _switch(to, held, pulled, manifest, discard=discard)
+    with writing(find_incoming(to).parent, "let the other pull end", _LOCK):
+        came, manifest = _bring(fleet.open_store(), chosen, to, held, fleet.address, tell)
+        _switch(to, held, pulled, manifest, discard=discard)
     note_tried(to, "", (releases[-1].name, releases[-1].number))
     return pulled, came
 
