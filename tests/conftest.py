@@ -64,6 +64,7 @@ WHOLE_RUNS = (
     "tests/contracts/test_places_to_run",
     "tests/end_to_end",
     "tests/evaluation/test_assessment",
+    "tests/fleet",
     "tests/journal/test_journal_moment",
     "tests/journal/test_journal_redo",
     "tests/latency",

@@ -18,7 +18,10 @@ HEAD = "head.safetensors"
 SO_FAR = ".so-far"
 """How the names of percepts end that are not all encoded yet."""
 
-RESULTS = ("experiment.toml", "map.npz", "keypoints.npz", "state.npz", "provenance.json", "errors.json")
+RESULTS = (
+    *("experiment.toml", "map.npz", "keypoints.npz", "state.npz"),
+    *("release.json", "provenance.json", "errors.json"),
+)
 """What belongs together, with what is in estimates/ and percepts/."""
 
 
@@ -60,6 +63,11 @@ class RunFolder:
     def provenance(self) -> Path:
         """How the estimates came about."""
         return self._results / "provenance.json"
+
+    @property
+    def release(self) -> Path:
+        """Which release of a fleet it holds, if it came from one."""
+        return self._results / "release.json"
 
     @property
     def apr(self) -> Path:

@@ -62,11 +62,15 @@ def live(  # noqa: PLR0913 (each an option)
 ) -> None:
     """Localize frames as they come, until they end or Ctrl-C; the next start goes on from the state that is saved."""
     from tmapr.exceptions import InputError
+    from tmapr.fleet.keeping import tell_without_network
     from tmapr.live.keeper import Keeping
     from tmapr.live.messages import Frames
     from tmapr.live.opening import Graph, Wanted, open_source
     from tmapr.live.session import begin_session
 
+    told = tell_without_network(map_folder)
+    if told:
+        make_teller(quiet)(told)
     named = Frames(tf=tf)
     wanted, graph = Wanted(source, rate, image, odometry, imu), Graph(router, domain, distro, named)
     opened, published = open_source(wanted, graph, publish)

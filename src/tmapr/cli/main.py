@@ -17,6 +17,7 @@ from tmapr.cli.demo import demo
 from tmapr.cli.evaluate import evaluate
 from tmapr.cli.export import export
 from tmapr.cli.film import film
+from tmapr.cli.fleet import fleet
 from tmapr.cli.import_ import import_recording
 from tmapr.cli.init import init
 from tmapr.cli.interruption import Interrupted, find_interrupt, heeding
@@ -104,6 +105,7 @@ app.command()(preview)
 app.add_typer(state, name="state")
 app.add_typer(shards, name="shards")
 app.add_typer(upkeep, name="upkeep")
+app.add_typer(fleet, name="fleet")
 app.add_typer(weights, name="weights")
 app.command()(export)
 

@@ -34,16 +34,20 @@ class Joined:
     """Lessons that can be unlearned in the result."""
 
 
-def join(base: Path, robots: Sequence[Path], out: Path) -> Joined:
-    """Make a run folder of the base and what each robot, a run folder or a state file, learned since."""
+def join(base: Path, robots: Sequence[Path], out: Path, held: Sequence[Path | None] = ()) -> Joined:
+    """Make a run folder of the base and what each robot, a run folder or a state file, learned since.
+
+    `held` is what the base has of each robot already, a run folder or state file as it was then; None: all of the base.
+    """
     refuse_taken(out)
     beginning = open_run(base)
     states = [_open(path, beginning) for path in robots]
+    known = [_find_classifier(_open(path, beginning)[0]) if path else None for path in held]
     for path, (localizer, _) in zip(robots, states, strict=True):
         _refuse_other_map(path, localizer, base, beginning.localizer)
     ours = _find_classifier(beginning.localizer)
     try:
-        merged = merge([_find_classifier(localizer) for localizer, _ in states], ours)
+        merged = merge([_find_classifier(localizer) for localizer, _ in states], ours, known or None)
     except StateError as error:
         raise InputError(f"{base}: cannot be the base of {', '.join(map(str, robots))}: {error}") from None
     before = describe(beginning.localizer)

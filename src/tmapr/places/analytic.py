@@ -207,16 +207,30 @@ def _have_same_bits(one: Float[np.ndarray, "rows dim"], other: Float[np.ndarray,
     return np.array_equal(one.view(np.int64), other.view(np.int64))
 
 
-def merge(states: Sequence[Ridge], columns: Sequence[Int[np.ndarray, " _"]], base: Ridge, classes: int) -> Ridge:
-    """Join states grown from one base: A = ΣAᵢ − (n−1) A_base and Q likewise, where A = K⁻¹ and Q = A W.
+def merge(
+    states: Sequence[Ridge],
+    columns: Sequence[Int[np.ndarray, " _"]],
+    base: Ridge,
+    classes: int,
+    held: Sequence[tuple[Ridge, Int[np.ndarray, " _"]] | None] = (),
+) -> Ridge:
+    """Join states with a base: A = A_base + Σ(Aᵢ − A_held,ᵢ) and Q likewise, where A = K⁻¹ and Q = A W.
 
-    `columns[i]` says which class of the result each class of state i is; the base's classes keep their numbers.
+    `columns[i]` says which class of the result each class of state i is; the base's classes keep their numbers. `held`
+    is what the base has of each state already, with columns of its own; None, and by default, all of the base.
     """
+    parts = list(zip(states, columns, held or [None] * len(states), strict=True))
     origin, origin_cross = find_information(base, np.arange(base.classes), classes)
-    A, Q = (1 - len(states)) * origin, (1 - len(states)) * origin_cross
-    for state, target in zip(states, columns, strict=True):
+    share = 1 - sum(known is None for _, _, known in parts)
+    A, Q = share * origin, share * origin_cross
+    for state, target, known in parts:
         information, cross = find_information(state, target, classes)
-        _refuse_stranger(information - origin)
+        if known is None:
+            _refuse_stranger(information - origin)
+        else:
+            gone, gone_cross = find_information(*known, classes)
+            A -= gone
+            Q -= gone_cross
         A += information
         Q += cross
     return solve(A, Q, base.ridge)

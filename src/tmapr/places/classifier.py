@@ -271,30 +271,38 @@ def refuse_minimax(settings: Places, action: str) -> None:
         )
 
 
-def merge(states: Sequence[Classifier], base: Classifier) -> Classifier:
-    """Join what several robots learned from one mapped base.
+def merge(
+    states: Sequence[Classifier], base: Classifier, held: Sequence[Classifier | None] | None = None
+) -> Classifier:
+    """Join what several robots learned with one mapped base.
 
     K and W are exactly those of one robot that saw the base and every stream with their recorded weights. U's
     direction and G's Gaussians are pooled by moments, which is an approximation. Places are united by cell. Each
-    lesson of each robot can be unlearned in the result.
+    lesson of each robot can be unlearned in the result. `held` is what the base has of each state already: an earlier
+    state of that robot, or None where it grew from this base.
     """
     refuse_minimax(base._settings, "merging")
     if not states:
         raise InputError("there is no state to merge with the base")
-    for state in states:
-        _check_common(state, base)
+    known = held or [None] * len(states)
+    for state, own in zip(states, known, strict=True):
+        _check_common(state, own or base)
     grid = Grid.from_arrays(base.grid.arrays())
     columns = [_enter_cells(grid, state.grid) for state in states]
+    gone = [(own, _enter_cells(grid, own.grid)) if own else None for own in known]
     merged = Classifier(base._settings, grid, base._projector, base._reducer)
-    merged._ridge = analytic.merge([state._ridge for state in states], columns, base._ridge, len(grid))
-    everyone = [base, *states]
-    targets = [np.arange(len(base.grid)), *columns]
-    shares = [1.0 - len(states), *np.ones(len(states)).tolist()]
+    ridges = [(part[0]._ridge, part[1]) if part else None for part in gone]
+    merged._ridge = analytic.merge([state._ridge for state in states], columns, base._ridge, len(grid), ridges)
+    taken = [part for part in gone if part]
+    everyone = [base, *states, *(own for own, _ in taken)]
+    targets = [np.arange(len(base.grid)), *columns, *(target for _, target in taken)]
+    shares = [1.0 - len(states) + len(taken), *np.ones(len(states)).tolist(), *[-1.0] * len(taken)]
     merged._variation = unscented.pool([state._variation for state in everyone], targets, shares, len(grid))
     if merged._mixtures:
         mixtures = [state._mixtures for state in everyone if state._mixtures]
         merged._mixtures = mixture.pool(mixtures, targets, shares, len(grid))
-    merged._ledger = lessons.pool([state._ledger for state in states], base._ledger)
+    ledgers = [own._ledger if own else None for own in known]
+    merged._ledger = lessons.pool([state._ledger for state in states], base._ledger, ledgers)
     return merged
 
 

@@ -214,13 +214,32 @@ class Ledger:
         return ledger
 
 
-def pool(states: Sequence[Ledger], base: Ledger) -> Ledger:
-    """The lessons of the base, and of each state those that it learned since."""
+def pool(states: Sequence[Ledger], base: Ledger, held: Sequence[Ledger | None] = ()) -> Ledger:
+    """The lessons of the base, and of each state those that it learned since it, or since what is `held` of it."""
     pooled = Ledger(b"".join(each._last for each in (base, *states)))
-    names = [*base.names.tolist(), *(name for state in states for name in _list_gained(state, base))]
+    names: list[int] = base.names.tolist()
+    for state, known in zip(states, held or [None] * len(states), strict=True):
+        if known is None:
+            names += _list_gained(state, base)
+        else:
+            names = _exchange(names, known, state)
     pooled._names = np.array([*names, *[0] * _FIRST_CAPACITY], dtype=np.uint64)
     pooled._count = len(names)
     return pooled
+
+
+def _exchange(names: list[int], known: Ledger, state: Ledger) -> list[int]:
+    """Without what a state has taken back since it was known so, and with what it has learned since."""
+    before, after = Counter(known.names.tolist()), Counter(state.names.tolist())
+    if before - Counter(names):
+        raise StateError("what is held of a state has lessons that the base lacks; it was never merged into it")
+    gone, kept = before - after, []
+    for name in names:
+        if gone[name]:
+            gone[name] -= 1
+        else:
+            kept.append(name)
+    return [*kept, *(after - before).elements()]
 
 
 def _list_gained(state: Ledger, base: Ledger) -> Iterator[int]:
