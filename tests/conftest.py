@@ -41,6 +41,7 @@ COMPILED = {
     "tmapr.places.recursion",
     "tmapr.places.lift",
     "tmapr.reports.film.lzw",
+    "tmapr.shards.kernels",
     "tmapr.simulation.render",
     "tmapr.tracking.motion",
     "tmapr.track.standing",

@@ -15,7 +15,7 @@ from tmapr.artifacts.documents.notes import FrameNotes, OriginNotes
 from tmapr.artifacts.documents.runs import RecordingMarks
 from tmapr.exceptions import InputError
 from tmapr.files import DOCUMENT_BYTES
-from tmapr.store.names import SHA256, check_digest, digest_of, name_manifest
+from tmapr.store.names import MANIFESTS, SHA256, check_digest, digest_of, is_digest, name_manifest
 from tmapr.store.protocol import OBJECT_BYTES, Store
 from tmapr.types import FARTHEST
 
@@ -137,6 +137,23 @@ def read_manifest(store: Store, name: str) -> Manifest:
     if manifest.text() != text:
         raise InputError(f"{where} is not written as a manifest is; export the map again")
     return manifest
+
+
+def list_manifests(store: Store) -> list[str]:
+    """The names of the maps in a store."""
+    found = (name.removeprefix(f"{MANIFESTS}/").removesuffix(".json") for name in store.list(MANIFESTS))
+    return [name for name in found if is_digest(name)]
+
+
+def find_manifest(store: Store, beginning: str = "") -> str:
+    """The one name that begins so; a whole name is taken as it is, and without any a store's only map is meant."""
+    if is_digest(beginning):
+        return beginning
+    found = [name for name in list_manifests(store) if name.startswith(beginning)]
+    if len(found) != 1:
+        which = f" whose names begin with {beginning[:80]!r}" if beginning else ""
+        raise InputError(f"{store}: has {len(found)} maps{which}; `tmapr shards show` lists the maps of a store")
+    return found[0]
 
 
 def _explain(error: Exception) -> str:

@@ -35,7 +35,7 @@ def pull(store: Store, name: str, home: Path, tell: Callable[[str], None] = lamb
 def fetch(store: Store, sha256: str, size: int) -> bytes:
     """An object that is what its name says; no more is read of it than the manifest promises."""
     content = store.read_range(name_object(sha256), 0, size)
-    if digest_of(content) != sha256:
+    if len(content) != size or digest_of(content) != sha256:
         raise InputError(
             f"{store}: the object {sha256[:12]}… does not have the content that its name stands for"
             f" ({len(content)} of {size} bytes read); it was damaged or changed, and nothing of it is used"

@@ -28,9 +28,14 @@ def name_manifest(sha256: str) -> str:
     return f"{MANIFESTS}/{check_digest(sha256)}.json"
 
 
+def is_digest(text: str) -> bool:
+    """Whether it is the SHA-256 of something."""
+    return _SHA256.match(text) is not None
+
+
 def check_digest(text: str) -> str:
     """The same, if it is the SHA-256 of something."""
-    if not _SHA256.match(text):
+    if not is_digest(text):
         raise InputError(f"{text[:80]!r}: is no name of a map in shards, which has 64 digits of 0-9 and a-f")
     return text
 
