@@ -62,7 +62,7 @@ NOT_RUN = {
     "tmapr upkeep diff runs/street runs/longer --page diff.html": "the same",
     "OMP_NUM_THREADS=1 python benchmarks/upkeep.py": "minutes; tests/upkeep has the same at once",
     "tmapr shards install robot --run runs/street": "takes the state that other examples show; test_shards_command.py",
-    "python benchmarks/scale_search.py --folder scale --references 1000000,100000,10000": "minutes and 6 GB of disk; tests run it small",
+    "python benchmarks/scale_search.py --folder scale --references 1000000,100000,10000": "minutes, and 6 GB",
     "python benchmarks/scale_shards.py --folder scale --references 20000": "a minute and a gigabyte of disk",
     "tmapr fleet enrol postgresql://admin@fleet.example/fleet robot7": "needs a server; test_fleet_server.py",
     "tmapr fleet retire postgresql://admin@fleet.example/fleet robot7": "the same",
