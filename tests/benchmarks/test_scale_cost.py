@@ -1,6 +1,7 @@
 """What a map costs: the extrapolation is a sum of the coefficients, and numbers are told without exponents."""
 
 import pytest
+
 from scale_cost import Coefficients, extrapolate, say
 
 FOUND = Coefficients(1000.0, 3000.0, 10_000.0, 1e6, 0.036, 0.0, 0.0, 0.1, 2.0, 0.01, 1e-8)
