@@ -68,8 +68,6 @@ NOT_RUN = {
     "tmapr fleet enrol postgresql://admin@fleet.example/fleet robot7": "needs a server; test_fleet_server.py",
     "tmapr fleet retire postgresql://admin@fleet.example/fleet robot7": "the same",
     "python benchmarks/fleet_load.py": "two minutes, and a server; test_fleet_server.py runs it small",
-    "OMP_NUM_THREADS=1 python benchmarks/scale_cost.py runs/demo": "needs the demonstration",
-    "python benchmarks/scale_shards.py --folder scale": "a minute and a gigabyte of disk",
     "make places": "hours, and real sets that are not shipped",
     "make learning": "hours",
     "python benchmarks/twins.py --choosing": "renders twelve worlds",
