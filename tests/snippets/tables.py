@@ -81,7 +81,7 @@ NOT_RUN = {
     "python benchmarks/device_recognition.py --device cuda": "the same",
     "python benchmarks/device_places.py --device cuda": "the same",
     "python benchmarks/half_precision.py --device cuda": "the same",
-    "python benchmarks/bulk.py --device cuda --encoder vit-b14 --images 6000": "the same",
+    "python benchmarks/bulk.py --device cuda --encoder vit-b14 --images 4000": "the same",
     "python benchmarks/device_verdicts.py runs/demo": "needs a GPU; tests/device/test_device_way.py compares on a CPU",
     "tmapr bench --device cuda --encoder vit-b14 --references 20000 --places 125"
     " --set places.projection.kind=identity --frames 2000": "needs a GPU; tests/latency go that way on a CPU",
