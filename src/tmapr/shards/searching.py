@@ -5,7 +5,7 @@ compared, exactly, and no other page of the map is touched. Both cost what the r
 Where nobody says anything, codes of all references name the few thousand that are compared exactly (codes.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from tmapr.shards.kernels import times_halves
 from tmapr.shards.loading import find_blob, open_blob, open_columns, open_rows
 from tmapr.shards.manifest import Manifest
 from tmapr.shards.packing import open_packed
-from tmapr.shards.writing import find_corners
+from tmapr.shards.writing import ROWS, find_corners
 from tmapr.types import Watch
 
 SHORTLIST = 4096
@@ -86,9 +86,44 @@ class ShardedMemory:
         apart = (np.abs(self._centres[places] - centre) - self._cell / 2).clip(0.0)
         return places[np.hypot(*apart.T) <= radius]
 
+    @property
+    def manifest(self) -> Manifest:
+        """What it was opened by."""
+        return self._manifest
+
+    @property
+    def small(self) -> Mapping[str, np.ndarray]:
+        """All that is no row of M₀ and no column of W, left on disk."""
+        return self._small
+
+    def count_each(self, places: Int[np.ndarray, " places"]) -> Int[np.ndarray, " places"]:
+        """How many references each of some places has."""
+        return self._bounds[places + 1] - self._bounds[places]
+
     def count_references(self, places: Int[np.ndarray, " places"]) -> int:
         """How many references some places have."""
-        return int((self._bounds[places + 1] - self._bounds[places]).sum())
+        return int(self.count_each(places).sum())
+
+    def gather_rows(self, places: Int[np.ndarray, " places"]) -> dict[str, np.ndarray]:
+        """The references of some ascending places, of which the first is place 0 now, and so on; in float32."""
+        parts: dict[str, list[np.ndarray]] = {name: [] for name in ROWS}
+        numbers = np.repeat(np.arange(len(places)), self.count_each(places))
+        wanted = [np.arange(self._bounds[place], self._bounds[place + 1]) for place in places.tolist()]
+        rows = np.concatenate([np.zeros(0, np.int64), *wanted])
+        for shard, some in _share_out(rows, self._first_rows[:-1]):
+            arrays = self._rows(shard)
+            for name, part in parts.items():
+                part.append(arrays[name][rows[some] - self._first_rows[shard]])
+        gathered = {name: np.concatenate(part) for name, part in parts.items()}
+        return gathered | {"descriptors": gathered["descriptors"].astype(np.float32), "places": numbers}
+
+    def gather_columns(self, places: Int[np.ndarray, " places"]) -> Float[np.ndarray, "features places"]:
+        """The columns of W of some ascending places."""
+        parts = [
+            self._columns(shard)[places[some] - self._first_places[shard]]
+            for shard, some in _share_out(places, self._first_places)
+        ]
+        return np.ascontiguousarray(np.concatenate(parts).T)
 
     def score(
         self, features: Float[np.ndarray, " features"], places: Int[np.ndarray, " places"]
