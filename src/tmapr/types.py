@@ -193,6 +193,12 @@ def measure_distance(a: Float[np.ndarray, "2"], b: Float[np.ndarray, "2"]) -> fl
     return hypot(x - u, y - v)
 
 
+def measure_semi_axis(covariance: Float[np.ndarray, "2 2"]) -> float:
+    """Longest semi-axis of the 95 % ellipse: the larger eigenvalue of two, without a library's call."""
+    (xx, xy), (_, yy) = covariance.tolist()
+    return sqrt(CHI2_95 * (0.5 * (xx + yy) + hypot(0.5 * (xx - yy), xy)))
+
+
 @dataclass(frozen=True, slots=True)
 class Belief:
     """The filter's Gaussian over (x, y, vx, vy)."""
@@ -209,9 +215,7 @@ class Belief:
     @property
     def semi_axis(self) -> float:
         """Longest semi-axis of the 95 % position ellipse, in metres."""
-        (xx, xy), (_, yy) = self.covariance[:2, :2].tolist()
-        largest = 0.5 * (xx + yy) + hypot(0.5 * (xx - yy), xy)
-        return sqrt(CHI2_95 * largest)
+        return measure_semi_axis(self.covariance[:2, :2])
 
 
 CHI2_95 = 5.991464547107979

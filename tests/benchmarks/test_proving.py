@@ -40,7 +40,7 @@ def test_kept_rows_are_of_reporting_worlds_in_odd_styles(study):
 
 
 def test_nothing_of_the_choosing_worlds_is_kept():
-    studies = {"styles", "sabotage", "places", "learning", "ablations", "twins", "field", "faults", "soak"}
+    studies = {"styles", "sabotage", "places", "learning", "ablations", "twins", "field", "faults", "soak", "scale"}
     assert {path.name for path in ROWS.iterdir()} == studies
     kept = {path.stem for study in ("places", "learning", "ablations") for path in (ROWS / study).glob("*/*.json")}
     kept |= {path.stem for path in (ROWS / "twins").glob("*.json")}

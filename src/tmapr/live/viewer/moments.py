@@ -10,7 +10,7 @@ from tmapr.perception.image import Image
 from tmapr.reports.drawing.pictures import PagePicture
 from tmapr.reports.page.footage import read_picture
 from tmapr.retrieval.memory import Memory
-from tmapr.types import CHI2_95, Reason, RouteBelief, Status
+from tmapr.types import Reason, RouteBelief, Status, measure_semi_axis
 
 BOX = (512, 640)
 """The most rows and columns of a picture: what most thermal cameras have."""
@@ -47,7 +47,7 @@ class Moment:
     @property
     def semi_axis(self) -> float:
         """Longest semi-axis of the 95 % ellipse, in metres."""
-        return float(np.sqrt(CHI2_95 * np.linalg.eigvalsh(self.covariance)[1]))
+        return measure_semi_axis(self.covariance)
 
 
 def tell_answer(answer: Answer, memory: Memory, image: Image) -> Moment:
