@@ -23,7 +23,9 @@ distributed = pytest.importorskip("distributed")
 @contextmanager
 def working(number):
     """A scheduler with so many worker processes: its address, and how to list the processes."""
-    cluster = distributed.LocalCluster(n_workers=number, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    cluster = distributed.LocalCluster(
+        n_workers=number, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    )
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield cluster.scheduler_address, lambda: list(client.run(os.getpid).values())
 

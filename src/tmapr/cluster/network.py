@@ -23,6 +23,7 @@ from tmapr.perception.bulk import count_cores
 from tmapr.types import Watch
 
 LOCAL = "local"
+_FREE = "127.0.0.1:0"
 _ANSWER, _JOIN = 10, 60
 """Seconds for a scheduler to answer, and for a first worker to be there."""
 _GOES_ON = "What is done is kept, and the same command goes on"
@@ -97,8 +98,9 @@ class DaskWorkers:
     @staticmethod
     def _start(opened: ExitStack) -> Client:
         """As many workers as this process has cores."""
+        # A free port of this machine alone: by default it is one that another cluster may have.
         cluster = LocalCluster(
-            n_workers=count_cores(), threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+            n_workers=count_cores(), threads_per_worker=1, dashboard_address=_FREE, silence_logs=logging.CRITICAL
         )
         opened.enter_context(cluster)
         client = opened.enter_context(Client(cluster, set_as_default=False))
