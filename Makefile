@@ -4,16 +4,26 @@ BIN := .venv/bin
 SHOWN := .venv/ready-for-demo
 READY := .venv/ready
 
-.PHONY: demo test test-long bench real worlds table study styles sabotage learning places ablations paper lint audit pins clean
+.PHONY: demo test test-long net bench real worlds table study styles sabotage learning places ablations paper lint audit pins clean
 
 demo: $(SHOWN)
 	$(BIN)/tmapr demo --out runs/demo
 
+# Files come in the order of `testpaths`, the slow ones first: at the end no worker waits for the other.
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-long: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "long or not long"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=thorough tests/long tests/system tests/unit
+
+# Before and after a change of the inside: the budget, the same results, bugs that tests must notice, and coverage of all tests.
+net: $(READY)
+	$(BIN)/python benchmarks/house.py
+	$(BIN)/python benchmarks/same_results.py
+	$(BIN)/python benchmarks/mutants.py --workers 2
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/long tests/system tests/unit
+	$(BIN)/python benchmarks/coverage_by_package.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/update.py
@@ -131,7 +141,7 @@ endif
 
 # Licences of what is installed, and known vulnerabilities where an index answers.
 audit: $(READY)
-	$(BIN)/python -m pytest tests/test_licences.py
+	$(BIN)/python -m pytest tests/long/test_licences.py
 	$(PYTHON) -m venv build/audit
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
 	build/audit/bin/python requirements/audit.py

@@ -157,4 +157,4 @@ def drive_through(map_folder: Path, drive: Drive, faults: Sequence[Fault] = (), 
             source = Iterated([Arrival(each.frame, each.arrived) for each in faulty], waits=True)
             begun = session.drive(source, [keeper, viewer, disk, mapper])
             health = begun.run()
-    return Driven(faulty, keeper.answers, health, begun.pipeline.timeline.steps, len(viewer.got), disk.got)
+    return Driven(faulty, keeper.answers, health, begun.pipeline.clock_steps, len(viewer.got), disk.got)

@@ -1,109 +1,67 @@
-"""Shapes and types in annotations are promises: here, and only here, every call of the package is checked.
+"""Three tiers: unit (no process, little time), system (commands, on one shared run), long (everything slow).
 
-Whole runs call the same functions thousands of times, and checking takes most of their time: there it is left to the
-long suite.
+Shapes and types in annotations of the numeric core are promises: here, and only here, every call of it is checked; not
+in system tests, where checking would take most of the time.
 """
 
 import os
 from pathlib import Path
 
+# Before NumPy, OpenCV and torch are loaded: on busy cores a second thread turns 20 ms into 300.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import jaxtyping
 from jaxtyping import install_import_hook
 
-# Before torch is loaded: on busy cores its second thread turns 20 ms into 300.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
+CORE = ("fusion", "learning", "places", "retrieval", "track", "tracking")
 COMPILED = {
-    "tmapr.artifacts.jpeg_scan",
-    "tmapr.device.kernels",
-    "tmapr.device.products",
-    "tmapr.device.updates",
-    "tmapr.artifacts.png_rows",
-    "tmapr.device.picture_kernels",
-    "tmapr.device.motion_kernels",
     "tmapr.fusion.joseph",
-    "tmapr.device.off_map_kernels",
-    "tmapr.device.peak_kernels",
-    "tmapr.device.route_sums",
-    "tmapr.device.settle_kernels",
-    "tmapr.device.survey_kernels",
-    "tmapr.device.weigh_kernels",
-    "tmapr.device.block_sums",
-    "tmapr.device.condition_kernels",
-    "tmapr.device.lesson_kernels",
-    "tmapr.device.place_kernels",
-    "tmapr.device.ranking_kernels",
-    "tmapr.device.recognition_kernels",
-    "tmapr.device.standardising_kernels",
-    "tmapr.device.vit_kernels",
-    "tmapr.device.head_kernels",
-    "tmapr.perception.sketching",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",
-    "tmapr.reports.film.lzw",
-    "tmapr.shards.kernels",
-    "tmapr.simulation.render",
     "tmapr.tracking.motion",
     "tmapr.track.standing",
     "tmapr.tracking.profile",
 }
 SOURCE = Path(__file__).parents[1] / "src"
-MODULES = {".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in SOURCE.rglob("[!_]*.py")}
+MODULES = {
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    for package in CORE
+    for path in (SOURCE / "tmapr" / package).rglob("[!_]*.py")
+}
 
 install_import_hook(sorted(MODULES - COMPILED), "beartype.beartype").__enter__()
 
+import hypothesis  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-WHOLE_RUNS = (
-    "tests/benchmarks",
-    "tests/cluster",
-    "tests/contracts/test_foreign",
-    "tests/contracts/test_newcomers",
-    "tests/contracts/test_places_to_run",
-    "tests/end_to_end",
-    "tests/evaluation/test_assessment",
-    "tests/fleet",
-    "tests/journal/test_journal_moment",
-    "tests/journal/test_journal_redo",
-    "tests/latency",
-    "tests/learning/test_student",
-    "tests/live/test_live_faults",
-    "tests/live/test_pipeline",
-    "tests/live/test_ros",
-    "tests/live/test_viewer_finished",
-    "tests/reports",
-    "tests/running",
-    "tests/simulation/test_record",
-    "tests/simulation/test_streets",
-    "tests/simulation/test_style",
-    "tests/snippets",
-    "tests/studies",
-    "tests/test_localizer",
-    "tests/test_offered",
-    "tests/test_ranges",
-    "tests/test_second_version",
-    "tests/test_track",
-    "tests/tracking/test_between",
-    "tests/tracking/test_known_turns",
-    "tests/tracking/test_place",
-    "tests/upkeep/test_upkeep_beside",
-    "tests/upkeep/test_upkeep_command",
-)
+from tiers import MOST_SECONDS, watch_tier  # noqa: E402
+
+hypothesis.settings.register_profile("quick", max_examples=15, deadline=None)
+hypothesis.settings.register_profile("thorough", max_examples=200, deadline=None)
+hypothesis.settings.load_profile("quick")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before the fixtures, which are most of what a whole run costs."""
-    fast = item.config.getoption("markexpr") == "not long"
-    jaxtyping.config.update("jaxtyping_disable", fast and item.nodeid.startswith(WHOLE_RUNS))
+    jaxtyping.config.update("jaxtyping_disable", item.nodeid.startswith("tests/system/"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slow files first: with the quick ones last, no worker ends alone with minutes to go."""
-    slow = ("tests/end_to_end", "tests/studies", "tests/test_second_version")
-    items.sort(key=lambda item: not item.nodeid.startswith(slow))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item):
+    """A unit test starts no process and takes little time."""
+    with watch_tier(item.nodeid, item.user_properties):
+        return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Unit tests that took longer than their tier allows."""
+    for report in terminalreporter.getreports("passed"):
+        for taken in (value for name, value in report.user_properties if name == "above its tier"):
+            terminalreporter.write_line(f"{report.nodeid}: {taken:.2f} CPU s, allowed are {MOST_SECONDS:g}")
 
 
 @pytest.fixture
@@ -134,3 +92,21 @@ def city_lap():
     camera = Camera(width=128, height=96, focal=100.0)
     lap = Traverse("noon", find_weather("noon"), seed=5, frames=200)
     return list(film(build_world("city", 3, length=300.0), lap, camera, make_texture(3), CoordinateFrame()))
+
+
+@pytest.fixture(scope="session")
+def drive(tmp_path_factory):
+    """The scene of a real drive and its answers, by day mapped and at night localized."""
+    from answered import answer_drive
+
+    return answer_drive(tmp_path_factory.mktemp("mapped") / "map")
+
+
+@pytest.fixture(scope="session")
+def scene(drive):
+    return drive[0]
+
+
+@pytest.fixture(scope="session")
+def answers(drive):
+    return drive[1]

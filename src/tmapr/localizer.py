@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, save_arrays, take
+from tmapr.clock import Timeline
 from tmapr.exceptions import InputError
 from tmapr.inputs import check_estimate, read_folder, read_frame, read_metres, read_percept, read_position, read_stamp
 from tmapr.labels import Label, Teacher
@@ -23,6 +24,7 @@ from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
 from tmapr.stages import Drive, Perceive, Stages
 from tmapr.track import make_tracker
+from tmapr.tracking.odometry import OdometryTrust
 from tmapr.tracking.placers import weigh_route
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
 
@@ -48,6 +50,9 @@ class Localizer:
         self._way = stages.backend.begin_way(stages, memory, classifier) if stages.backend else None
         self.tracker = make_tracker(stages.tracking, stages.fusion, memory, self._way.placer if self._way else None)
         self._student = make_student(self.tracker.placer, memory, stages.tracking.certainty)
+        self.clock = Timeline()
+        """The drive's own: beliefs are by it, whatever the camera's does."""
+        self._odometry = OdometryTrust()
         self._drive: Drive = self._way.drive if self._way else Condition()
         self._localized: Percept | None = None
         """The last one."""
@@ -82,6 +87,7 @@ class Localizer:
             fresh = self.fork()
             self.tracker, self._student, self._way = fresh.tracker, fresh._student, fresh._way
             self._drive, self._lessons, self._perceive = fresh._drive, Condition(), None
+            self.clock, self._odometry = fresh.clock, fresh._odometry
         return self
 
     def fork(self) -> "Localizer":
@@ -108,8 +114,11 @@ class Localizer:
             if self._way is None:
                 return self.observe(self.perceive(frame))
             with self._changing:  # what follows from the image is begun before it is perceived
-                self._way.expect(frame, self.tracker.measure_gap(frame.stamp))
-                return replace(self._advance(self.perceive(frame)), frame=self._stages.frame)
+                stamp, heard = self.clock.place(frame.stamp), self._odometry.heed(frame.motion)
+                placed = replace(frame, stamp=stamp, motion=heard)
+                self._way.expect(placed, self.tracker.measure_gap(stamp))
+                percept = self.perceive(placed)
+                return self._answer(replace(percept, stamp=frame.stamp, motion=frame.motion), percept)
 
     def perceive(self, frame: Frame) -> Percept:
         """The first part of a `step`, for who has a thread for each: it waits for nothing that is learned."""
@@ -120,21 +129,30 @@ class Localizer:
                 self._perceive = self._way.begin_stream() if self._way else self._stages.begin_stream()
             return self._perceive(frame)
 
-    def observe(self, percept: Percept) -> Estimate:
-        """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused."""
+    def observe(self, percept: Percept, arrived: int | None = None) -> Estimate:
+        """Localize one percept. Older, repeated and faulty ones are answered with a reason, never refused.
+
+        `arrived` is when a frame came that came just now, in nanoseconds of a clock that nobody sets.
+        """
         percept = read_percept(percept, self.classifier.dimension)
         with self._changing:
-            return replace(self._advance(percept), frame=self._stages.frame)
+            stamp, heard = self.clock.place(percept.stamp, arrived), self._odometry.heed(percept.motion)
+            return self._answer(percept, replace(percept, stamp=stamp, motion=heard))
+
+    def _answer(self, percept: Percept, placed: Percept) -> Estimate:
+        """The tracker's answer to a percept by the drive's clock, with what odometry has a say; metres of the map."""
+        estimate = self._advance(placed)
+        self._odometry.see(estimate)
+        self._localized = percept
+        return replace(estimate, percept=percept, frame=self._stages.frame)
 
     def _advance(self, percept: Percept) -> Estimate:
-        """The tracker's answer, in metres of the map."""
         if late := self.tracker.answer_late(percept):
             return late
         if percept.fault:
             return self.tracker.pass_over(percept)
         recognition = self._recognise_next(percept)
         estimate = self.tracker.advance(percept, recognition)
-        self._localized = percept
         self._remember(get_view(recognition, percept))
         self._drive.follow(estimate)
         return estimate
@@ -148,7 +166,7 @@ class Localizer:
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like by now: as many references as are judged, or so many."""
         answering = self._student.choose(self.classifier) if self._student else self.classifier
-        return self._recognise(percept, self._drive.recall(percept.stamp), answering, count)
+        return self._recognise(percept, self._drive.recall(percept.stamp + self.clock.offset), answering, count)
 
     def _choose_here(self) -> PlaceClassifier:
         """The classifier that answers where the camera is believed to be."""
@@ -247,6 +265,7 @@ class Localizer:
         metres = read_metres(deviation, "start: the deviation", _SHARPEST)
         with self._changing:
             self.tracker.start_at(*start, metres)
+            self.clock = Timeline(start[0], start[0])
             if self._student:
                 self._student.begin_anew()
 
@@ -282,6 +301,7 @@ class Localizer:
         with self._changing:
             changing = put("labels.", self._teacher.arrays()) | put("track.", self.tracker.arrays())
             changing |= put("drive.", self._drive.arrays()) | put("lessons.", self._lessons.arrays())
+            changing |= put("clock.", self.clock.arrays()) | put("odometry.", self._odometry.arrays())
             if self._student and self._student.used:
                 changing |= put("own.", self._student.moment())
             # Copies: the caller may write them to disk while the next frame is localized.
@@ -301,5 +321,7 @@ class Localizer:
             if method == self._stages.tracking.method:
                 self.tracker.restore(take(arrays, "track."))
                 self._drive.restore(take(arrays, "drive."))
+                self.clock = Timeline.from_arrays(take(arrays, "clock."))
+                self._odometry.restore(take(arrays, "odometry."))
             elif self._student:
                 self._student.begin_anew()

@@ -15,6 +15,7 @@ from tmapr.artifacts.arrays import Arrays, Header, digest, load_arrays, put, sav
 from tmapr.artifacts.documents.notes import MapNotes, StateNotes, UpkeepNotes
 from tmapr.artifacts.layout import check_arrays
 from tmapr.artifacts.percepts import OWN, Marks, Origin, Recording
+from tmapr.clock import LAYOUT as CLOCK
 from tmapr.config import Settings, changed_since, settings_digest
 from tmapr.data.poses import track_direction
 from tmapr.exceptions import InputError, StateError
@@ -34,6 +35,7 @@ from tmapr.retrieval.search import Retrieval
 from tmapr.stages import STATE_KIND, STATE_VERSION, Backend, BeginStream, Found, Stages
 from tmapr.track import track_layout
 from tmapr.tracking import Tracking
+from tmapr.tracking.odometry import LAYOUT as ODOMETRY
 from tmapr.traverses import Traverses, gather
 from tmapr.types import CoordinateFrame, Watch
 
@@ -270,7 +272,7 @@ def resume(
     if broken:
         raise StateError(f"{state}: {broken[0]} holds numbers that are not finite; go back to an earlier state")
     layout = put("classifier.", Classifier.layout(system.places)) | put("labels.", LABELS)
-    layout |= put("drive.", CONDITION) | put("lessons.", CONDITION)
+    layout |= put("drive.", CONDITION) | put("lessons.", CONDITION) | put("clock.", CLOCK) | put("odometry.", ODOMETRY)
     if notes.method == system.tracking.method:
         layout |= put("track.", track_layout(notes.method))
     width, references = environment.memory.descriptors.shape[1], len(environment.memory)

@@ -263,7 +263,7 @@ class Estimate:
 
     @property
     def stamp(self) -> int:
-        """When the position holds; later than the percept's stamp if that frame came too late to be used."""
+        """When the position holds, by the drive's clock: later than the percept's stamp if that came too late."""
         return self.belief.stamp
 
     @property

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,6 +15,12 @@ from tmapr.exceptions import InputError
 PARTIAL = ".partial"
 """How the names of files that are being written end."""
 
+UNFINISHED = re.compile(rf"\..+\.([a-z0-9_]{{8}}|link){re.escape(PARTIAL)}")
+"""Whole names of such files, as nobody else gives them: `tempfile` chooses eight characters."""
+
+_PUBLISHED = re.compile(r"(\.\./)?\.results/current/.+")
+"""Where the links of a run folder lead that the product makes itself."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ABANDONED_AFTER = 3600.0
 
@@ -22,10 +29,12 @@ _ABANDONED_AFTER = 3600.0
 def replacing(path: Path, retiring: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path`; on success flush it to disk and rename it over `path`.
 
-    A link stays one: what it leads to is replaced. `retiring` is a file that makes no sense beside the new content. It
-    goes just before the rename: a failure while writing loses nothing, and the two are never seen together.
+    A link to published results stays one: what it leads to is replaced. Any other link gives way, and what it leads to
+    is left alone. `retiring` is a file that makes no sense beside the new content. It goes just before the rename: a
+    failure while writing loses nothing, and the two are never seen together.
     """
-    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if path.is_symlink() and _PUBLISHED.fullmatch(os.readlink(path)):
+        path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
     with naming(path):
@@ -93,5 +102,5 @@ def _sweep(path: Path) -> None:
     """Remove what killed writers left; a young one may belong to a writer that still lives."""
     for partial in path.parent.glob(f".{path.name}.*{PARTIAL}"):
         with suppress(FileNotFoundError):  # another writer may sweep too
-            if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER:
+            if UNFINISHED.fullmatch(partial.name) and time.time() - partial.lstat().st_mtime > _ABANDONED_AFTER:
                 partial.unlink()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tmapr.artifacts.atomic import PARTIAL
+from tmapr.artifacts.atomic import PARTIAL, UNFINISHED
 from tmapr.artifacts.logbook import EARLIER, LOG, Taken
 from tmapr.exceptions import InputError
 
@@ -33,6 +33,8 @@ def writing(folder: Path, otherwise: str = _ANOTHER, lock: str = LOCK) -> Iterat
 
     A folder in which nothing but the lock and a log came to be goes again. `otherwise` is the way out beside waiting.
     """
+    refuse_links(folder, lock)
+    before = set(os.listdir(folder)) if folder.is_dir() else set[str]()
     descriptor = _acquire(folder, folder / lock, otherwise)
     began, published = time.monotonic(), name_generation(folder)
     if lock == LOCK:
@@ -49,8 +51,28 @@ def writing(folder: Path, otherwise: str = _ANOTHER, lock: str = LOCK) -> Iterat
             stop.add_note(_describe_results(folder, published))
         raise
     finally:
-        _remove_empty(folder, lock)
+        if before <= {lock}:
+            _remove_empty(folder, lock)
         os.close(descriptor)
+
+
+def refuse_links(folder: Path, lock: str = LOCK) -> None:
+    """Refuse to write where links lead out of a folder, or stand for what is swept there: it may come from anywhere.
+
+    Links inside are the product's own or harmless. The log is never followed; a row of an ablation reads the percepts
+    of the run that it lies in and writes none.
+    """
+    home = os.path.realpath(folder)
+    shared = os.path.realpath(folder / "../../percepts")
+    for root, folders, files in os.walk(folder):
+        for path in filter(Path.is_symlink, (Path(root, name) for name in (*folders, *files))):
+            target, name = os.path.realpath(path), os.path.relpath(path, folder)
+            own = name == LOG or (name == "percepts" and target == shared)
+            if not own and (name in {lock, ".results"} or os.path.commonpath([home, target]) != home):
+                raise InputError(
+                    f"{path}: is a link to {target}, which is not followed from a folder that is written;"
+                    " remove the link, or put a copy in its place"
+                )
 
 
 def name_generation(folder: Path) -> str:
@@ -81,9 +103,10 @@ def _remove_empty(folder: Path, lock: str) -> None:
 def sweep_partials(folder: Path) -> None:
     """Remove files that were never finished: with the lock held, none of their writers lives."""
     for written in _WRITTEN:
-        for partial in folder.glob(f"{written}/.*{PARTIAL}"):
+        for partial in folder.resolve().glob(f"{written}/.*{PARTIAL}"):
+            linked = partial.parent.resolve() != partial.parent
             # A program may be saving its state, which takes no lock.
-            if not partial.name.startswith(".state.npz."):
+            if UNFINISHED.fullmatch(partial.name) and not linked and not partial.name.startswith(".state.npz."):
                 partial.unlink(missing_ok=True)
 
 
@@ -91,7 +114,7 @@ def _acquire(folder: Path, path: Path, otherwise: str) -> int:
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         except FileNotFoundError:  # its last holder took the empty folder away
             continue
         try:

@@ -146,6 +146,6 @@ def _summarize(health: "Health", pipeline: "Pipeline", folder: Path) -> str:
         parts += [f"{localized} localized", f"a step takes {step:.1f} ms, 99 % within {slowest:.1f} ms"]
     if health.lessons or health.rollbacks:
         parts.append(f"{health.lessons} lessons, {health.rollbacks} times given up")
-    if pipeline.timeline.steps:
-        parts.append(f"the camera's clock was set {pipeline.timeline.steps} times")
+    if steps := pipeline.clock_steps:
+        parts.append(f"the camera's clock was set {steps} times")
     return f"{'; '.join(parts)}. State saved in {folder}"

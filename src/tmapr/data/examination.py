@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from tmapr.artifacts.images import Counts
 from tmapr.artifacts.probe import ImageHeader, probe
+from tmapr.clock import list_late
 from tmapr.data.dead_lines import Lines
 from tmapr.data.health import Detector, Health
 from tmapr.data.sequence import Sequence
@@ -212,7 +213,7 @@ class _Record:
         found = chain(metadata, moved, self._find_faults(), self._find_flashes(pauses), self._check_uniformity(headers))
         return Examination(
             placed=placed,
-            late=np.append(False, self._stamps[1:] <= np.maximum.accumulate(self._stamps)[:-1])[: len(placed)],
+            late=list_late(self._stamps),
             faults=self._faults | {defect.row: Fault.INVALID for defect in self._unreadable},
             refusals=tuple(self._refusals),
             read=len(self._faults),

@@ -23,6 +23,7 @@ from tmapr.artifacts.documents.runs import (
     StatusConsistency,
 )
 from tmapr.artifacts.trajectory import Column
+from tmapr.clock import place_all
 from tmapr.evaluation.alignment import PlanarTransform
 from tmapr.evaluation.bootstrap import Statistic, draw_frames, f1_of, interval, rmse_of
 from tmapr.evaluation.curves import average_precision, best_decision, precision_recall, recall_at_full_precision
@@ -208,7 +209,7 @@ def _jumps(trial: Trial, column: Column) -> int | None:
     """Jumps of a track; a frame with an older stamp cannot have moved it, so time is taken not to run back."""
     if not column.known.any():
         return None
-    stamps = np.maximum.accumulate(trial.recording.stamps)[column.known]
+    stamps = place_all(trial.recording.stamps)[column.known]
     return count_jumps(stamps, column.values[column.known], trial.mapped_speed)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tmapr.artifacts.lock import writing
+from tmapr.artifacts.lock import refuse_links, writing
 from tmapr.artifacts.results import renewing, share_file
 from tmapr.artifacts.run import RESULTS, RunFolder
 from tmapr.exceptions import InputError, TmaprError
@@ -49,6 +49,7 @@ def pull(
 
     `discard` gives up what was learned there and not sent.
     """
+    refuse_links(to)
     held = read_pulled(to)
     releases = fleet.list_releases()
     chosen = choose(releases, wanted, fleet.address)

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tmapr.live.clock import Timeline
-from tmapr.live.events import Answer, Arrival, Health, Part, Pose, Scene, Source, Start, Telling, Timings
+from tmapr.live.events import Answer, Arrival, Health, Part, Scene, Source, Start, Telling, Timings
 from tmapr.live.gauges import Blame, Durations, Gauge, mark_late
 from tmapr.live.learner import Learner
 from tmapr.live.outlet import Outlet
@@ -35,11 +34,10 @@ _tell = logging.getLogger("tmapr").warning
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """A frame from the source, and its moment by the drive's clock."""
+    """A frame from the source."""
 
     number: int
     arrival: Arrival
-    placed: int
     since: float
 
 
@@ -49,7 +47,7 @@ class _Seen:
 
     number: int
     frame: Frame
-    odometry: Pose | None
+    arrival: Arrival
     percept: Percept
     queued: float
     perception: float
@@ -68,7 +66,6 @@ class Pipeline:
         frames: int | None = None,
         more_parts: Callable[[], Sequence[Part]] = tuple,
     ) -> None:
-        self.timeline = Timeline()
         self.failure: Exception | None = None
         """Why the source ended, unless it ended as it should."""
         self.steps, self.perceptions = Durations(), Durations()
@@ -103,6 +100,11 @@ class Pipeline:
             if hung:
                 _tell("%s: did not end in time and was left behind", ", ".join(hung))
         return self.measure_health()
+
+    @property
+    def clock_steps(self) -> int:
+        """How often the camera's clock was set."""
+        return self._localizer.clock.steps
 
     def stop(self) -> None:
         """Take no more frames; those that came are answered."""
@@ -166,10 +168,8 @@ class Pipeline:
                 self._reading.tick()
                 if not self._taken:
                     self._resume(event.frame.stamp)
-                placed = self.timeline.place(event.frame.stamp, event.arrived)
-                taken = _Taken(self._taken, event, placed, time.monotonic())
+                self._came.put(_Taken(self._taken, event, time.monotonic()), wait=self._source.waits)
                 self._taken += 1
-                self._came.put(taken, wait=self._source.waits)
                 if self._taken == self._most:
                     break
         except ClosedError:
@@ -183,8 +183,8 @@ class Pipeline:
 
     def _resume(self, stamp: int) -> None:
         """Go on with the last drive if that ended shortly before; otherwise the place has to be found anew."""
-        last = self._localizer.tracker.arrays().get("belief.stamp")
-        if last is not None and not 0 < stamp - int(last) < _RESUMED:
+        clock = self._localizer.clock
+        if clock.last is not None and not 0 < stamp - clock.stamp < _RESUMED:
             self._localizer.new_drive()
 
     def _perceive(self) -> None:
@@ -196,10 +196,10 @@ class Pipeline:
             began = time.monotonic()
             with self._perceiving.working():
                 frame = _hold(taken.arrival.frame)
-                percept = self._perceive_one(replace(frame, stamp=taken.placed))
+                percept = self._perceive_one(frame)
             took = time.monotonic() - began
             self.perceptions.add(took)
-            seen = _Seen(taken.number, frame, taken.arrival.odometry, percept, began - taken.since, took)
+            seen = _Seen(taken.number, frame, taken.arrival, percept, began - taken.since, took)
             self._seen.put(seen, wait=True)
         self._seen.close()
 
@@ -228,7 +228,7 @@ class Pipeline:
         rested = time.monotonic()
         try:
             with self._localizing.working():
-                estimate = self._observe(seen.percept)
+                estimate = self._observe(seen.percept, seen.arrival.arrived)
         except Exception as error:
             self._failed += 1
             self._localizing.note = f"frame at {seen.frame.stamp}: {' '.join(str(error).split())}"
@@ -241,15 +241,15 @@ class Pipeline:
         self.steps.add(timings.step)
         self.statuses[estimate.status] += 1
         self._answered += 1
-        answer = Answer(seen.number, seen.frame, estimate, timings, seen.odometry, lessons)
+        answer = Answer(seen.number, seen.frame, estimate, timings, seen.arrival.odometry, lessons)
         for outlet in self._outlets:
             outlet.offer(answer)
 
-    def _observe(self, percept: Percept) -> Estimate:
+    def _observe(self, percept: Percept, arrived: int | None) -> Estimate:
         while self._hints:
             hint = self._hints.popleft()
             self._localizer.start_at(percept.stamp - 1, hint.position, hint.deviation)
-        estimate = self._localizer.observe(percept)
+        estimate = self._localizer.observe(percept, arrived)
         compared = estimate.recognition.comparison if estimate.recognition else None
         self._verified = compared is not None and compared.local is not None
         return estimate

@@ -12,6 +12,7 @@ from tmapr.artifacts.documents.runs import Errors, Provenance, SequenceErrors
 from tmapr.artifacts.results import read_whole
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import Column, EstimateTable
+from tmapr.clock import place_all
 from tmapr.evaluation.assessment import Fit
 from tmapr.evaluation.decisions import Mapped
 from tmapr.evaluation.errors import position_errors
@@ -169,5 +170,5 @@ def _fit_track(track: Column, truth: Column, fit: Fit | None) -> Column:
 
 
 def _seconds(stamps: np.ndarray) -> Float[np.ndarray, " n"]:
-    latest = np.maximum.accumulate(stamps)
+    latest = place_all(stamps)
     return (latest - latest[0]) / NANOSECONDS

@@ -12,6 +12,7 @@ from jaxtyping import Bool
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
+from tmapr.clock import list_late
 from tmapr.data.examination import Examination
 from tmapr.data.fitting import refuse_elsewhere
 from tmapr.data.sequence import Sequence
@@ -49,8 +50,7 @@ class Outlook:
     @classmethod
     def kept(cls, recording: Recording, name: str) -> "Outlook":
         """From percepts that are used as they are."""
-        stamps = recording.stamps
-        late = np.append(False, stamps[1:] <= np.maximum.accumulate(stamps)[:-1])[: len(stamps)]
+        late = list_late(recording.stamps)
         faults = {row: percept.fault for row, percept in enumerate(recording.percepts)}
         return cls(name, recording.frame, recording.known, late, faults, len(faults))
 

@@ -44,10 +44,12 @@ class KeypointCache:
         """Bring the keypoints of a recording up to date with its images, which are as its percepts say."""
         if not wants_keypoints(self._experiment) or recording.sources is None:
             return
-        if self._believing and all(percept.keypoints or percept.fault for percept in recording.percepts):
-            return
         path, maker, wanted = self._folder.keypoints(name), name_maker(self._image), recording.sources.contents
         left = path.with_name(f".{path.name}{SO_FAR}")
+        if self._believing and all(percept.keypoints or percept.fault for percept in recording.percepts):
+            if name not in self._made:
+                left.unlink(missing_ok=True)  # published, and then killed
+            return
         kept = {**_index_rows(left, maker), **_index_rows(path, maker)} if self._believing else {}
         missing = sum(content not in kept for content in wanted)
         rows, steps = list[Keypoints](), iter(self._watch(range(missing)))

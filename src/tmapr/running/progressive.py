@@ -5,7 +5,7 @@ recognised drive again and again.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import numpy as np
@@ -13,11 +13,13 @@ from jaxtyping import Bool, Float
 
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.percepts import Recording
+from tmapr.clock import Timeline
 from tmapr.fusion.capf import Fusion
 from tmapr.localizer import Localizer
 from tmapr.retrieval.memory import Memory
 from tmapr.track import Tracker, make_tracker
 from tmapr.tracking import Tracking
+from tmapr.tracking.odometry import OdometryTrust
 from tmapr.types import Estimate, Recognition
 
 
@@ -85,12 +87,14 @@ class RecognisedDrive:
         """The estimates of a tracker that is told what was learned before."""
         if self.learned:
             tracker.restore_learned(self.learned)
-        estimates = []
-        for percept, recognition in zip(self.recording.percepts, self.recognitions, strict=True):
+        estimates, clock, odometry = [], Timeline(), OdometryTrust()
+        for seen, recognition in zip(self.recording.percepts, self.recognitions, strict=True):
+            percept = replace(seen, stamp=clock.place(seen.stamp), motion=odometry.heed(seen.motion))
             estimate = tracker.answer_late(percept)
             if estimate is None:
                 estimate = tracker.advance(percept, recognition) if recognition else tracker.pass_over(percept)
-            estimates.append(estimate)
+            odometry.see(estimate)
+            estimates.append(replace(estimate, percept=seen))
         return estimates
 
 

@@ -88,7 +88,7 @@ class Roamer:
         if learned := before.localizer.tracker.learned():
             here.localizer.tracker.restore_learned(learned)
         deviation = max(estimate.belief.semi_axis, here.region.map.memory.reference.place)
-        here.localizer.start_at(estimate.stamp, estimate.position, deviation)
+        here.localizer.start_at(estimate.percept.stamp, estimate.position, deviation)
 
     def _search(self, percept: Percept) -> _Here:
         """Open the region that most of the references are in which look like a frame."""

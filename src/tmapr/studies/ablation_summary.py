@@ -22,6 +22,7 @@ from tmapr.artifacts.documents.studies import (
 )
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import Column
+from tmapr.clock import place_all
 from tmapr.evaluation.bootstrap import f1_of, rmse_of
 from tmapr.evaluation.errors import count_jumps, position_errors, summarize_errors
 from tmapr.evaluation.trial import Trial
@@ -82,7 +83,7 @@ class _RowTrial:
 
     def _count_jumps(self) -> int:
         positions = self.positions
-        stamps = np.maximum.accumulate(self.trial.recording.stamps)[positions.known]
+        stamps = place_all(self.trial.recording.stamps)[positions.known]
         return count_jumps(stamps, positions.values[positions.known], self.trial.mapped_speed)
 
 

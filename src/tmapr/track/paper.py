@@ -163,10 +163,10 @@ def answer_late(track: Track, fusion: Fusion, percept: Percept) -> Estimate | No
 
 
 def answer(track: Track, fusion: Fusion, percept: Percept, verdict: Verdict) -> Estimate:
-    """The estimate for a frame that was not looked at; the track has a belief by now."""
+    """The estimate for a frame that was not looked at, so that nothing localized it; the track has a belief by now."""
     if track.belief is None:
         raise ValueError("a track that has begun has a belief, and this one has none")
-    return Estimate(track.belief, percept, None, verdict, fusion.status(track.belief, False, track.correction))
+    return Estimate(track.belief, percept, None, verdict, fusion.status(track.belief, False, None))
 
 
 def read_belief(arrays: Arrays) -> Belief:

@@ -25,7 +25,7 @@ from tmapr.tracking.novelty import Novelty
 from tmapr.tracking.place import LAYOUT as PLACER
 from tmapr.tracking.place import Placer
 from tmapr.tracking.placers import Places
-from tmapr.tracking.placing import PLACING, Placing
+from tmapr.tracking.placing import PLACING, Placing, raise_certainty
 from tmapr.types import (
     NANOSECONDS,
     Belief,
@@ -70,6 +70,8 @@ class RouteTracker:
         self._memory = memory
         self._certainty = tracking.certainty
         self._fusion = fusion.fit(reference)
+        self._share = np.empty(len(memory))
+        self._share[self.placer.route.rows] = self.placer.filter.share
         self._placing: Placing | None = None
         self._expected = self._seen = 0.0
         """Views that the belief's speed promised, and those that came, since both were compared."""
@@ -223,24 +225,23 @@ class RouteTracker:
         used: bool = False,
         strange: bool = False,
     ) -> Estimate:
-        placing = self._placing
-        # Unseen, the belief widens until it may be at another place: then the last place that was seen is history.
-        faded = recognition is None and belief.semi_axis > self.placer.radius
-        status = self._find_status(belief, None if strange or faded else placing, used)
-        if placing is None:
-            return Estimate(belief, percept, candidate, verdict, status, recognition, nis)
-        told = replace(
-            belief, covariance=cover_modes(belief, placing, self.placer.filter.list_modes, self.placer.radius)
-        )
-        route = RouteBelief(
-            placing.p_place, placing.p_off_map, placing.rows, placing.masses, placing.new_view and not strange
-        )
+        # The last place that was seen is history for a frame that came late, is faulty or looks like nothing mapped.
+        placing = None if strange or recognition is None else self._placing
+        status, told = self._find_status(belief, placing, used), belief
+        if self._placing:
+            modes, radius = self.placer.filter.list_modes, self.placer.radius
+            told = replace(belief, covariance=cover_modes(belief, self._placing, modes, radius))
+        route = None
+        if placing:
+            said = placing.p_place, placing.p_off_map, placing.rows, placing.masses, placing.new_view
+            route = RouteBelief(*said)
         return Estimate(told, percept, candidate, verdict, status, recognition, nis, route)
 
     def _find_status(self, belief: Belief, placing: Placing | None, used: bool) -> Status:
-        if placing and placing.p_place >= self._certainty:
+        if placing:
+            share = float(self._share[self.placer.around.find_rows(placing.peak)].sum())
             off = measure_distance(placing.position, belief.position)
-            if off <= self.placer.radius:
+            if placing.p_place >= raise_certainty(self._certainty, share) and off <= self.placer.radius:
                 return Status.LOCALIZED
         if used:
             return Status.APR_ONLY

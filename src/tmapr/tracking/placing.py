@@ -16,7 +16,7 @@ from tmapr.tracking.between import Between
 from tmapr.tracking.profile import list_possible
 from tmapr.tracking.reckoning import Reckoning, Turned
 from tmapr.tracking.route import Route
-from tmapr.tracking.speeds import FAR_VIEW, Step
+from tmapr.tracking.speeds import FAR_VIEW, START_OFF, Step
 from tmapr.types import FARTHEST, Comparison
 
 _POSSIBLE = 0.01
@@ -97,6 +97,15 @@ class Looked:
     weights: tuple[float, float]
     share: float
     new_view: bool
+
+
+def raise_certainty(certainty: float, share: float) -> float:
+    """The probability from which on a place with so large a share of the map is certain: a prior proves nothing.
+
+    What was seen has to lead there from even odds; before anything was seen, a map of one place has 1 − START_OFF.
+    """
+    prior = max((1.0 - START_OFF) * share, 0.5)
+    return certainty * prior / (certainty * prior + (1.0 - certainty) * (1.0 - prior))
 
 
 def reckon(reckoning: Reckoning, turned: Turned, step: Step, found: Found, route: Route, around: Around) -> bool:

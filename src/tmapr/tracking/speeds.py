@@ -45,6 +45,8 @@ FAR_VIEW = 2.0
 """New views apart from which on two views say only that they are far apart."""
 ODOMETRY_ERROR = 0.1
 """Share of the way that odometry told."""
+UNCHANGED = 10
+"""New views for which a speed or a yaw rate may stay what it is, to the last bit, and still be a measurement."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class Checkpoints:
         for name, number in names.items():
             write_text(self.folder / name, f"{number}\n")
         for epoch in self.folder.iterdir():
-            if re.fullmatch(r"\d{6,}", epoch.name) and epoch.name not in names.values():
+            if re.fullmatch(r"\d{6,}", epoch.name) and epoch.name not in names.values() and not epoch.is_symlink():
                 shutil.rmtree(epoch)
 
     def _find_folder(self, which: Literal["best", "last"]) -> Path | None:

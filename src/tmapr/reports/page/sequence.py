@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 
 from tmapr.artifacts.trajectory import Column
+from tmapr.clock import place_all
 from tmapr.evaluation.loops import RADIUS
 from tmapr.exceptions import InputError
 from tmapr.reference import find_jumps
@@ -209,7 +210,7 @@ def _read_both(match: Matching, rows: set[int], columns: set[int]) -> tuple[Fram
 
 
 def _step_path(sequence: ReportedSequence, name: str, column: Column) -> SteppedPath:
-    stamps = np.maximum.accumulate(sequence.table.stamps)[column.known]
+    stamps = place_all(sequence.table.stamps)[column.known]
     track = _take_path(sequence, column)
     return SteppedPath(name, track, find_jumps(stamps, track.positions, sequence.trial.mapped_speed))
 

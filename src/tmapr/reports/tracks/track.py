@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int64
 
 from tmapr.artifacts.trajectory import Column, EstimateTable
+from tmapr.clock import list_late
 from tmapr.retrieval.memory import Memory
 from tmapr.types import CHI2_95, CoordinateFrame, Status
 
@@ -55,8 +56,7 @@ class Track:
     @property
     def in_time(self) -> Bool[np.ndarray, " n"]:
         """Which frames are later than all before them: a line through a late one would run back."""
-        latest = np.maximum.accumulate(self.stamps)
-        return np.r_[True, self.stamps[1:] > latest[:-1]][: len(self.stamps)]
+        return ~list_late(self.stamps)
 
     @property
     def drawn(self) -> Int[np.ndarray, " some"]:

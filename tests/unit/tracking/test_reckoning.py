@@ -1,0 +1,279 @@
+"""Dead reckoning against plane geometry: where way and turns lead, and which places they contradict."""
+
+import numpy as np
+import pytest
+
+from tmapr.tracking.reckoning import Reckoning, Turned
+
+RADIUS = 10.0
+BELIEVED = 40.0
+"""Four radii: the metres after which a contradicted place is believed."""
+LOST = 0.5
+"""Radians of doubt from which on there is no direction."""
+ROUNDING = 1e-12
+"""Some dozens of additions of metres and radians in float64."""
+NOWHERE = np.zeros(0)
+START = np.array([3.0, -4.0])
+
+
+def turned(*turns):
+    """Frame by frame; None where nobody knows."""
+    since = Turned()
+    for turn in turns:
+        since.add(turn)
+    return since
+
+
+def settled(heading=0.0, spot=START):
+    """At a certain place that is firmly known."""
+    reckoning = Reckoning(RADIUS)
+    reckoning.settle(np.array(spot), heading)
+    return reckoning
+
+
+def drive_straight(reckoning, metres, views=1):
+    for _ in range(views):
+        reckoning.advance(turned(0.0), metres, None)
+
+
+@pytest.mark.parametrize("left", [1.0, -1.0])
+def test_around_a_square_it_ends_where_it_began(left):
+    reckoning = settled(heading=0.7)
+    for _ in range(4):
+        for _ in range(5):
+            reckoning.advance(turned(0.0), 99.0, 6.0)
+        reckoning.advance(turned(*[left * np.pi / 8] * 4), 99.0, 0.0)
+    np.testing.assert_allclose(reckoning.position, START, rtol=0, atol=ROUNDING)
+    assert np.angle(np.exp(1j * (reckoning.heading - 0.7))) == pytest.approx(0.0, abs=ROUNDING)
+
+
+def test_a_bend_is_driven_along_its_chord():
+    # The chord of an arc makes half of the arc's turn with the direction at its start.
+    reckoning = settled()
+    reckoning.advance(turned(0.3, 0.3), 99.0, 8.0)
+    np.testing.assert_allclose(
+        reckoning.position, START + 8.0 * np.array([np.cos(0.3), np.sin(0.3)]), rtol=0, atol=ROUNDING
+    )
+
+
+@pytest.mark.parametrize(
+    ("turn", "share"), [(0.0, 1.0), (0.1, 0.5), (-0.1, 0.5), (0.15, 0.25), (0.2, 0.1), (-0.5, 0.1)]
+)
+def test_a_turn_takes_its_share_of_a_view_s_metres(turn, share):
+    reckoning = settled()
+    reckoning.advance(turned(turn), 5.0, None)
+    assert np.hypot(*(reckoning.position - START)) == pytest.approx(5.0 * share, abs=ROUNDING)
+
+
+def test_a_turn_takes_nothing_from_odometry():
+    reckoning = settled()
+    reckoning.advance(turned(0.5), 5.0, 4.0)
+    assert np.hypot(*(reckoning.position - START)) == pytest.approx(4.0, abs=ROUNDING)
+
+
+def test_it_is_nowhere_before_the_first_certain_place():
+    reckoning = Reckoning(RADIUS)
+    drive_straight(reckoning, 5.0, views=3)
+    assert (reckoning.position, reckoning.known) == (None, False)
+    assert not reckoning.doubts(np.array([1e6, 1e6]), np.array([0.0]))
+    assert len(reckoning.numbers()) == 0
+    reckoning.restore(NOWHERE)
+    assert (reckoning.position, reckoning.known) == (None, False)
+
+
+STREETS = {
+    "its own, however the angle is written": ([1.0 + 2 * np.pi], False),
+    "one of them is its own": ([1.0 + np.pi, np.nan, 1.0], False),
+    "another one beside unknown ones": ([np.nan, 1.0 + np.pi], True),
+    "none that is known": ([np.nan, np.nan], False),
+    "none": ([], False),
+}
+
+
+@pytest.mark.parametrize("mapped", STREETS)
+def test_a_place_is_contradicted_where_all_known_headings_are_of_other_streets(mapped):
+    headings, contradicted = STREETS[mapped]
+    reckoning = settled(heading=1.0)
+    drive_straight(reckoning, 5.0)
+    assert reckoning.doubts(reckoning.position, np.array(headings, dtype=float)) is contradicted
+    assert (reckoning.doubted > 0) is contradicted
+
+
+@pytest.mark.parametrize(
+    ("turns", "radians", "variance"),
+    [
+        ((0.05, -0.2), -0.15, 0.0),
+        ((0.05, None), 0.1, 0.1**2 + 0.05**2),
+        ((0.05, None, None), 0.15, 2 * (0.1**2 + 0.05**2)),
+    ],
+)
+def test_an_unknown_turn_goes_on_with_the_last_one_and_leaves_its_size_and_a_tenth_of_a_radian_open(
+    turns, radians, variance
+):
+    assert (turned(*turns).radians, turned(*turns).variance) == pytest.approx((radians, variance))
+
+
+@pytest.mark.parametrize("way", [[1.0, 0.0], [0.0, -1.0], [0.6, 0.8]])
+@pytest.mark.parametrize(("beyond", "contradicted"), [(-1e-6, False), (1e-6, True)])
+def test_a_spot_beyond_the_radius_and_two_and_a_half_spreads_is_contradicted(way, beyond, contradicted):
+    reckoning = settled()
+    drive_straight(reckoning, 5.0, views=4)
+    spot = reckoning.position + (RADIUS + 2.5 * reckoning.spread + beyond) * np.array(way)
+    assert reckoning.doubts(spot, NOWHERE) == contradicted
+
+
+def test_the_spread_grows_by_a_tenth_of_the_way_and_by_what_the_direction_leaves_open():
+    reckoning = settled()
+    before = reckoning.spread
+    drive_straight(reckoning, 5.0)
+    assert reckoning.spread - before == pytest.approx(5.0 * (0.1 + reckoning.doubt), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("beyond", [-1e-6, 1e-6])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_street_is_another_beyond_half_a_radian_and_two_and_a_half_doubts(side, beyond):
+    reckoning = settled(heading=3.0)  # near ±π, where a difference of angles wraps
+    drive_straight(reckoning, 5.0)
+    looks = 3.0 + side * (0.5 + 2.5 * reckoning.doubt + beyond)
+    assert reckoning.doubts(reckoning.position, np.array([looks])) == (beyond > 0)
+
+
+def test_without_a_direction_no_street_is_contradicted():
+    reckoning = settled(heading=np.nan)
+    drive_straight(reckoning, 1.0)
+    assert not reckoning.known
+    assert not reckoning.doubts(reckoning.position, np.array([np.pi]))
+
+
+def test_without_a_direction_it_stays_and_its_spread_grows_by_six_tenths_of_the_way():
+    reckoning = settled(heading=np.nan)
+    drive_straight(reckoning, 5.0, views=4)
+    np.testing.assert_array_equal(reckoning.position, START)
+    assert reckoning.spread == pytest.approx(0.25 * RADIUS + 0.6 * 20.0, abs=ROUNDING)
+
+
+FAR = np.array([1e4, 0.0])
+
+
+def test_a_contradicted_place_is_doubted_for_four_radii_and_then_believed():
+    reckoning, doubted = settled(), []
+    for _ in range(10):
+        reckoning.advance(turned(0.0), 99.0, 5.0)
+        doubted.append(reckoning.doubts(FAR, NOWHERE))
+    metres = 5.0 * np.arange(1, 11)
+    assert doubted == (metres < BELIEVED).tolist()
+
+
+def test_where_nothing_is_driven_no_doubt_goes():
+    reckoning = settled()
+    for _ in range(100):
+        reckoning.advance(turned(0.0), 99.0, 0.0)
+        assert reckoning.doubts(FAR, NOWHERE)
+
+
+def test_once_a_place_is_taken_for_granted_the_next_is_doubted_as_long():
+    reckoning = settled()
+    reckoning.advance(turned(0.0), 99.0, 35.0)
+    assert reckoning.doubts(FAR, NOWHERE)
+    reckoning.settle(START, 0.0)
+    reckoning.advance(turned(0.0), 99.0, 35.0)
+    assert reckoning.doubts(FAR, NOWHERE)
+
+
+def test_a_view_of_unknown_turns_leads_straight_on():
+    reckoning, since = settled(), turned(0.3).begin_anew()
+    since.add(None)
+    reckoning.advance(since, 5.0, None)
+    np.testing.assert_allclose(reckoning.position, START + np.array([5.0, 0.0]), rtol=0, atol=ROUNDING)
+
+
+def test_after_two_views_of_unknown_turns_there_is_no_direction():
+    # √(0.2² + 2 · 0.3²) = 0.47 of two; the third reaches half a radian.
+    reckoning, known = settled(), []
+    for _ in range(4):
+        reckoning.advance(turned(None), 5.0, None)
+        known.append(reckoning.known)
+    assert known == [True, True, False, False]
+
+
+def test_the_doubt_never_exceeds_that_of_a_lost_direction():
+    reckoning = settled()
+    for _ in range(50):
+        reckoning.advance(turned(None), 5.0, None)
+    assert reckoning.doubt == LOST
+
+
+def test_the_doubt_of_a_direction_grows_with_the_turns():
+    straight, bent = settled(), settled()
+    straight.advance(turned(0.0), 5.0, None)
+    bent.advance(turned(1.0), 5.0, None)
+    assert straight.doubt == pytest.approx(np.hypot(0.2, 0.02))
+    assert bent.doubt == pytest.approx(np.hypot(0.2, np.hypot(0.02, 0.1)))
+
+
+@pytest.mark.parametrize(("heading", "mapped", "drawn"), [(0.0, 0.5, 0.1), (0.1, -0.4, 0.0), (0.2, 2 * np.pi, 0.16)])
+def test_a_certain_place_draws_the_heading_a_fifth_of_the_way_to_the_mapped_one(heading, mapped, drawn):
+    reckoning = settled(heading=heading)
+    reckoning.settle(START, mapped)
+    assert np.angle(np.exp(1j * (reckoning.heading - drawn))) == pytest.approx(0.0, abs=ROUNDING)
+
+
+def test_a_place_without_a_heading_leaves_the_direction_alone():
+    reckoning = settled(heading=1.0)
+    before = reckoning.heading, reckoning.doubt
+    reckoning.settle(FAR, np.nan)
+    assert (reckoning.heading, reckoning.doubt) == before
+    np.testing.assert_array_equal(reckoning.position, FAR)
+
+
+def wander(reckoning):
+    """Two views with a turn between them, at a place that is doubted."""
+    reckoning.advance(turned(0.1, None, -0.3), 5.0, None)
+    reckoning.doubts(FAR, NOWHERE)
+    reckoning.advance(turned(0.2), 5.0, 3.0)
+    reckoning.doubts(FAR, NOWHERE)
+
+
+def test_from_its_numbers_it_goes_on_bit_for_bit():
+    whole, resumed = settled(heading=1.0), Reckoning(RADIUS)
+    wander(whole)
+    saved = whole.numbers()
+    resumed.restore(saved)
+    before = saved.copy()
+    for reckoning in (whole, resumed):
+        wander(reckoning)
+    np.testing.assert_array_equal(resumed.numbers(), whole.numbers())
+    np.testing.assert_array_equal(saved, before)
+    np.testing.assert_array_equal(saved, before)
+
+
+@pytest.mark.parametrize("since", [Turned(), turned(None), turned(0.1, None, -0.3), turned(0.2).begin_anew()])
+def test_turns_come_back_from_their_numbers(since):
+    assert Turned.from_numbers(since.numbers()) == since
+
+
+def test_a_place_that_is_believed_in_the_end_brings_its_own_direction():
+    """Otherwise the next view would contradict it again."""
+    reckoning = settled(heading=0.0)
+    far = START + np.array([500.0, 0.0])
+    drive_straight(reckoning, BELIEVED)
+    assert not reckoning.doubts(far, np.array([np.pi]))
+    reckoning.settle(far, np.pi)
+    assert reckoning.heading == np.pi
+    assert not reckoning.doubts(far, np.array([np.pi]))
+
+
+@pytest.mark.parametrize(("metres", "known"), [(RADIUS - 0.1, True), (RADIUS + 0.1, False)])
+def test_what_was_driven_unseen_widens_the_spread_and_more_than_a_place_loses_the_direction(metres, known):
+    reckoning = settled()
+    before = reckoning.spread
+    reckoning.lose_sight(metres)
+    assert (reckoning.spread - before, reckoning.known) == (pytest.approx(metres), known)
+
+
+def test_who_rolls_back_goes_back():
+    reckoning = settled(heading=np.pi / 2)
+    before = reckoning.spread
+    reckoning.advance(turned(0.0), 99.0, -4.0)
+    np.testing.assert_allclose(reckoning.position, START - np.array([0.0, 4.0]), rtol=0, atol=ROUNDING)
+    assert reckoning.spread > before
