@@ -21,9 +21,7 @@ def live(  # noqa: PLR0913 (each an option)
     map_folder: Annotated[Path, typer.Argument(metavar="MAP", help="a run folder with a map")],
     source: Annotated[
         str,
-        typer.Option(
-            metavar="SOURCE", help="/dev/video0 | a folder that grows | a bag, MCAP or video | ros1:TOPIC"
-        ),
+        typer.Option(metavar="SOURCE", help="/dev/video0 | a folder that grows | a bag, MCAP or video | ros1:TOPIC"),
     ],
     run: Annotated[
         Path | None, typer.Option("--run", metavar="DIR", help="what the robot keeps (default: MAP/live)")
