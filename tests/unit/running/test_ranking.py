@@ -70,6 +70,14 @@ def test_the_first_n_count_and_not_the_next(world):
     assert found == {"1": 0.0, "5": 0.0, "10": 1.0}
 
 
+def test_no_reference_is_not_the_last_one(world):
+    recording, _ = world
+    first = np.flatnonzero(recording.known)[0]
+    nothing, only = np.full((len(recording), 10), -1), recording.truth[[first]]
+    here = np.arange(recording.known.sum()) == 0
+    assert recall_at(nothing, recording, only, here) == {"1": 0.0, "5": 0.0, "10": 0.0}
+
+
 def test_without_an_opportunity_there_is_no_recall(world):
     recording, memory = world
     nowhere = np.zeros(recording.known.sum(), dtype=bool)
