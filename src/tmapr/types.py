@@ -169,7 +169,7 @@ class Recognition:
     familiar: Float[np.ndarray, "3"] | None = None
     """Cosines with the closest reference and with what the drive's views share, and the best local matches, or NaN."""
     ranked: tuple[int, ...] = ()
-    """Rows of M₀ in rank order, as many as `RANKED`: the candidates are the first of them."""
+    """Rows of M₀ in rank order, ten at most: the candidates are the first of them."""
 
     @property
     def first(self) -> Candidate | None:
