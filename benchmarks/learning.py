@@ -29,18 +29,16 @@ from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import changed
 from tmapr.evaluation.decisions import Mapped
-from tmapr.evaluation.loops import opportunities
+from tmapr.evaluation.loops import correct_candidates, opportunities
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
 from tmapr.labels import Labels
 from tmapr.localizer import Localizer
 from tmapr.running.encoding import Encoding
-from tmapr.running.progressive import RecognisedDrive, localize
-from tmapr.running.ranking import RANKS, Rank, recall_at
+from tmapr.running.progressive import RecognisedDrive, localize, recognise_drive
 from tmapr.simulation.record import write_dataset
 from tmapr.simulation.traverse import Traverse
 from tmapr.system import Map, System, build, make_map
-from tmapr.types import Percept
 
 METHOD = "smoothed"
 MODES = ("off", "fused")
@@ -128,19 +126,10 @@ def drive(localizer: Localizer, environment: Map, recording: Recording) -> tuple
 
 def rank(localizer: Localizer, recording: Recording, asked: np.ndarray) -> float:
     """R@1 of a drive with a state as it is; nothing is learned."""
-
-    def begin() -> Rank:
-        driving = localizer.fork()
-
-        def find(percept: Percept) -> np.ndarray:
-            candidates = driving.recognise(percept, RANKS[-1]).candidates
-            driving.observe(percept)
-            return np.array([candidate.position for candidate in candidates]).reshape(-1, 2)
-
-        return find
-
-    found = recall_at(begin, recording, asked)
-    return found["1"] if found else 0.0
+    seen, nowhere = recognise_drive(localizer, recording).recognitions, np.full(2, np.nan)
+    first = np.array([each.first.position if each and each.first else nowhere for each in seen])
+    right = correct_candidates(first[recording.known], recording.truth[recording.known])[asked]
+    return float(right.mean()) if len(right) else 0.0
 
 
 def open_drives(ground: Ground, home: Path) -> list[Recording]:

@@ -142,6 +142,10 @@ SOURCE: list[tuple[str, str, Changes]] = [
     ("search", "test_highest", [
         ("np.partition(highest, blocks - count)[blocks - count]", "np.partition(highest, blocks - 1)[blocks - 1]"),
     ]),
+    ("recall", "test_ranking", [
+        ("(column >= 0) & correct_candidates(", "correct_candidates("),
+        ("best = np.argpartition(-cosines, count - 1, axis=1)", "best = np.argpartition(cosines, count - 1, axis=1)"),
+    ]),
     ("condition", "test_condition", [
         ("Shared(self._mean, MOST * self._views / (self._views + FEW))",
          "Shared(self._mean, MOST * FEW / (self._views + FEW))"),

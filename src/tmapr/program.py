@@ -168,14 +168,14 @@ class Run:
         scored = finished.experiment.data.scored
         return finished.sequence(find_name(sequence, scored[0], scored)).table
 
-    def evaluate(self, align: Literal["none", "planar"] = "none", watch: Watch = iter) -> Errors:
+    def evaluate(self, align: Literal["none", "planar"] = "none") -> Errors:
         """Compare with the true positions that were recorded; writes errors.json as `tmapr evaluate` does."""
         folder = RunFolder(self.folder)
         with writing(self.folder):
             finished = FinishedRun.load(folder)
             if not finished.compared:
                 raise InputError(f"{self.folder}: no frame has a true position; nothing to compare with")
-            errors = evaluate_run(finished, align, watch)
+            errors = evaluate_run(finished, align)
             save_errors(errors, folder)
         return errors
 

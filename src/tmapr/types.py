@@ -23,6 +23,8 @@ FARTHEST = 1e8
 """Metres: more than twice around the Earth is no position."""
 LATEST = 2**62
 """Nanoseconds: so that the difference of two stamps fits 64 bits too."""
+RANKED = 10
+"""References that are named for each frame, best first: Recall@10 asks for no more."""
 
 HIGHEST_COUNTS = {np.dtype(np.uint8): (255,), np.dtype(np.uint16): (16383, 65535)}
 """The highest counts that an image's depth can hold; thermal cameras put 14 bits into 16."""
@@ -166,6 +168,8 @@ class Recognition:
     """The descriptor under the map's condition: what places were scored for, and what is learned of the frame."""
     familiar: Float[np.ndarray, "3"] | None = None
     """Cosines with the closest reference and with what the drive's views share, and the best local matches, or NaN."""
+    ranked: tuple[int, ...] = ()
+    """Rows of M₀ in rank order, ten at most: the candidates are the first of them."""
 
     @property
     def first(self) -> Candidate | None:

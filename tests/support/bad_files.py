@@ -92,6 +92,7 @@ IRREGULAR = [
     ("a cache", "run/percepts/noon.npz", MAP),
     ("estimates", "run/estimates/night.csv", EVALUATE),
     ("a belief", "run/estimates/night.belief.npz", EVALUATE),
+    ("candidates", "run/estimates/night.candidates.npz", EVALUATE),
     ("a provenance", "run/provenance.json", EVALUATE),
     ("a run's settings", "run/experiment.toml", EVALUATE),
     ("a checkpoint", "w.pth", ("weights", "inspect", "w.pth")),
@@ -360,6 +361,10 @@ FILES += [
      "night.belief.npz: map: Field required"),
     ("a belief beyond the map", rewritten("estimates/night.belief.npz", with_array("references", lambda a: a + 999)),
      EVALUATE, "is damaged, its arrays do not fit one another; run `tmapr run` again"),
+    ("candidates of another map", rewritten("estimates/night.candidates.npz", with_note("map", "x")), EVALUATE,
+     "night.candidates.npz: was made with another map; run `tmapr run` again"),
+    ("candidates beyond the map", rewritten("estimates/night.candidates.npz", with_array("cosine", lambda a: a + 999)),
+     EVALUATE, "night.candidates.npz: cosine, row 0: "),
 ]  # fmt: skip
 
 

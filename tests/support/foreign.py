@@ -200,6 +200,7 @@ KINDS = {
         lambda home: run(home, "map", home / "run/experiment.toml", "--run", home / "run"),
     ),
     "estimates/night.belief.npz": (spoil_arrays, use_results),
+    "estimates/night.candidates.npz": (spoil_arrays, use_results),
     "estimates/night.csv": (spoil_table, use_results),
     "provenance.json": (spoil_document, use_results),
     "errors.json": (spoil_document, report),

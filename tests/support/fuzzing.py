@@ -225,6 +225,7 @@ def make_run(home):
 
 def make_npz(home):
     from tmapr.artifacts.beliefs import load_beliefs
+    from tmapr.artifacts.candidates import RankedReferences
     from tmapr.artifacts.percepts import Recording
     from tmapr.experiment import read_experiment
     from tmapr.system import Map, resume
@@ -232,11 +233,14 @@ def make_npz(home):
     folder = make_run(home)
     system = read_experiment(folder / "experiment.toml").system
     environment = Map.load(folder / "map.npz", system)
+    mapped = environment.digest, len(environment.memory)
+    frames = len(Recording.load(folder / "percepts/night.npz"))
     for name, read in (
         ("percepts/night.npz", Recording.load),
         ("map.npz", lambda path: Map.load(path, system)),
         ("state.npz", lambda path: resume(system, environment, path)),
-        ("estimates/night.belief.npz", lambda path: load_beliefs(path, environment.digest, len(environment.memory))),
+        ("estimates/night.belief.npz", lambda path: load_beliefs(path, *mapped)),
+        ("estimates/night.candidates.npz", lambda path: RankedReferences.load(path, *mapped, frames)),
     ):
         yield Target(folder / name, read, damage_archive)
 

@@ -50,6 +50,16 @@ def test_the_numbers_of_the_file_are_printed_and_the_file_is_the_same_when_made_
         assert re.search(r"\s+".join(map(re.escape, row)), printed), row
 
 
+def test_a_copy_of_the_run_folder_alone_says_the_same(home, night, tmp_path):
+    copied = shutil.copytree(home / "runs/street", tmp_path / "runs/copied", symlinks=True)
+    shutil.rmtree(copied / "report")
+    (copied / "errors.json").unlink()
+    (copied / "state.npz").unlink()
+    assert not (tmp_path / "data").exists()
+    assert command("evaluate", copied, "--quiet") == 0
+    assert json.loads((copied / "errors.json").read_text())["test"]["night"] == night
+
+
 def test_another_run_is_compared_beneath_and_left_as_it_is(home, capsys):
     (home / "runs/other/errors.json").unlink()
     assert command("evaluate", home / "runs/street", "--against", home / "runs/other") == 0

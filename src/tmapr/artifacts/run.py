@@ -148,6 +148,10 @@ class RunFolder:
         """What the route filter believed after each frame of a sequence."""
         return self._results / "estimates" / f"{file_name(sequence)}.belief.npz"
 
+    def candidates(self, sequence: str) -> Path:
+        """The references that each frame of a sequence looks most like."""
+        return self._results / "estimates" / f"{file_name(sequence)}.candidates.npz"
+
     def trajectory(self, sequence: str) -> Path:
         """A sequence's estimates for evo."""
         return self._results / "estimates" / f"{file_name(sequence)}.tum"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmapr.cli.options import Quiet, make_watch
+from tmapr.cli.options import Quiet
 
 if TYPE_CHECKING:
     from tmapr.artifacts.documents.runs import Errors
@@ -35,7 +35,7 @@ def evaluate(
         finished = FinishedRun.load(folder)
         unknown = _refuse_untold(finished)
         pairs = _compare(finished, RunFolder(against)) if against else None
-        errors = evaluate_run(finished, align, make_watch("ranking", quiet))
+        errors = evaluate_run(finished, align)
         save_errors(errors, folder)
     if quiet:
         return

@@ -66,7 +66,8 @@ class Packing:
             if not isinf(score)
         )
         leverage = float(packed[0]) if self.scored else None
-        return Recognition(found, leverage, bool(packed[1]), comparison, view, familiar)
+        ranked = tuple(self.list_likely(packed).rows.tolist())
+        return Recognition(found, leverage, bool(packed[1]), comparison, view, familiar, ranked)
 
     def list_likely(self, packed: Float[np.ndarray, " numbers"]) -> Likely:
         """The references that rank best, best first."""

@@ -129,6 +129,14 @@ class Memory:
         best = find_highest(ranking, BEST)
         return float((self.descriptors[best] @ descriptor.astype(np.float32)).max())
 
+    def rank_by_cosine(self, descriptors: Float[np.ndarray, "n dim"], count: int) -> Int[np.ndarray, "n best"]:
+        """The references with the highest plain cosines with each descriptor, best first; all where there are fewer."""
+        cosines = (descriptors.astype(np.float32) @ self.descriptors.T).astype(float)
+        count = min(count, len(self))
+        best = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
+        order = np.argsort(-np.take_along_axis(cosines, best, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(best, order, axis=1)
+
     def drives(self) -> list[Int[np.ndarray, " rows"]]:
         """The rows of each traverse in the order they were driven."""
         return _split_drives(self.sequences, self.order)

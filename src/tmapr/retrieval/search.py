@@ -20,7 +20,7 @@ from tmapr.retrieval.condition import Shared
 from tmapr.retrieval.keypoints import ReferenceKeypoints
 from tmapr.retrieval.memory import Memory
 from tmapr.retrieval.verification import measure_surplus
-from tmapr.types import Candidate, Comparison, PlaceScores, Recognition
+from tmapr.types import RANKED, Candidate, Comparison, PlaceScores, Recognition
 
 MAD_TO_DEVIATION = 1.4826
 """Of a normal distribution."""
@@ -122,7 +122,8 @@ class Retrieval(Settings):
         order = np.argsort(-matches.scores, kind="stable")
         ranks = range(min(count or self.candidates, len(order)))
         found = tuple(self._pick(memory, descriptor, matches, order, rank, neighbourhood) for rank in ranks)
-        return Recognition(found, leverage, matches.constrained, matches.comparison)
+        ranked = tuple(matches.rows[order[:RANKED]].tolist())
+        return Recognition(found, leverage, matches.constrained, matches.comparison, ranked=ranked)
 
     def _allow(self, scores: PlaceScores | None, neighbourhood: Neighbourhood) -> list[int] | None:
         """The places that constrain the search; None where nothing does."""

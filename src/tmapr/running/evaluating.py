@@ -9,33 +9,29 @@ from tmapr.artifacts.results import renewing
 from tmapr.artifacts.run import RunFolder, file_digest
 from tmapr.evaluation.alignment import fit_planar
 from tmapr.evaluation.assessment import Fit, assess
+from tmapr.evaluation.recall import recall_at, recall_first
 from tmapr.evaluation.stretches import measure_stream
 from tmapr.running.finished import FinishedRun
-from tmapr.running.ranking import rank_by_similarity, rank_by_system, recall_at, recall_first
-from tmapr.types import Watch
 
 FITS: Mapping[str, Fit] = {"planar": fit_planar}
 """What a trajectory can be brought to the truth by, as errors.json names it."""
 
 
-def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> Errors:
+def evaluate_run(run: FinishedRun, align: str = "none") -> Errors:
     """Evaluate every sequence that was scored and whose true positions are known: perhaps none.
 
     With an alignment, after fitting each trajectory to the truth.
     """
     fit, data = FITS.get(align), run.experiment.data
-    known = run.compared
-    ours = rank_by_system(run) if set(known) & set(data.test) else None
-    plain, tests = rank_by_similarity(run.environment.memory), {}
+    known, tests = run.compared, {}
     for name in known:
-        trial = run.trial(name)
-        opportunity = trial.queries.opportunity
-        if name in data.test:
-            recalls = recall_at(ours, trial.recording, opportunity, watch) if ours else None
-        else:  # the states that answered are gone; the first candidates are in the table
+        trial, ranked = run.trial(name), run.load_candidates(name)
+        asked = trial.recording, trial.memory.positions, trial.queries.opportunity
+        if name not in data.test:
             recalls = recall_first(trial.queries)
-        plain_recalls = recall_at(plain, trial.recording, opportunity)
-        tests[name] = assess(trial, run.provenance.sequences[name], recalls, plain_recalls, fit)
+        else:  # while A_t learns, a rank is not of one state
+            recalls = recall_at(ranked.searched, *asked) if _searches_unchanged(run) else None
+        tests[name] = assess(trial, run.provenance.sequences[name], recalls, recall_at(ranked.cosine, *asked), fit)
     return Errors(
         test=tests,
         alignment=align if fit else run.provenance.alignment,
@@ -45,6 +41,11 @@ def evaluate_run(run: FinishedRun, align: str = "none", watch: Watch = iter) -> 
         evaluated_sha256=_digest(run),
         stream=_evaluate_stream(run, fit, known),
     )
+
+
+def _searches_unchanged(run: FinishedRun) -> bool:
+    """Whether its tests were searched for, all by one state."""
+    return run.experiment.system.retrieval.mode != "off" and run.provenance.labels == "off"
 
 
 def _evaluate_stream(run: FinishedRun, fit: Fit | None, known: Sequence[str]) -> StreamFigures | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tmapr.artifacts.beliefs import RouteBeliefs, load_beliefs
+from tmapr.artifacts.candidates import RankedReferences
 from tmapr.artifacts.documents.runs import Provenance
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.results import name_published, read_whole
@@ -77,9 +78,20 @@ class FinishedRun:
         """One of the sequences that it scored, read once, whether or not anybody knows where it was recorded."""
         if name not in self._trials:
             self._trials[name] = self._load_trial(name)
-            if name_published(self.folder) != self.published:
-                raise InputError(f"{self.folder.path}: was written while it was read; read it again")
+            self._refuse_rewritten()
         return self._trials[name]
+
+    def load_candidates(self, name: str) -> RankedReferences:
+        """What the frames of a sequence that it scored look most like."""
+        frames, references = len(self.sequence(name).recording), len(self.environment.memory)
+        path, digest = self.folder.candidates(name), self.environment.digest
+        ranked = RankedReferences.load(path, digest, references, frames)
+        self._refuse_rewritten()
+        return ranked
+
+    def _refuse_rewritten(self) -> None:
+        if name_published(self.folder) != self.published:
+            raise InputError(f"{self.folder.path}: was written while it was read; read it again")
 
     def _load_trial(self, name: str) -> Trial:
         path = self.folder.estimates(name)

@@ -31,11 +31,13 @@ class Progress:
     learned: Bool[np.ndarray, " frames"]
     step_seconds: Float[np.ndarray, " frames"]
     update_seconds: Float[np.ndarray, " updates"]
+    ranked: tuple[tuple[int, ...], ...]
+    """Of each frame, the rows of M₀ that it looks most like, best first; none if it cannot be used."""
 
 
 def localize(localizer: Localizer, recording: Recording, rows: Iterable[int]) -> Progress:
     """Observe the given frames in turn; labels come as the localizer's settings say."""
-    estimates, learned, steps, updates = [], [], [], []
+    estimates, learned, steps, updates, ranked = [], [], [], [], []
     for row in rows:
         truth = recording.truth[row] if recording.known[row] else None
         began = perf_counter()
@@ -48,7 +50,16 @@ def localize(localizer: Localizer, recording: Recording, rows: Iterable[int]) ->
         steps.append(observed - began)
         if lessons:
             updates.append(taught - observed)
-    return Progress(tuple(estimates), np.array(learned, dtype=bool), np.array(steps), np.array(updates))
+        ranked.append(_rank(localizer, estimate))
+    seconds = np.array(steps), np.array(updates)
+    return Progress(tuple(estimates), np.array(learned, dtype=bool), *seconds, tuple(ranked))
+
+
+def _rank(localizer: Localizer, estimate: Estimate) -> tuple[int, ...]:
+    """What a frame looks most like; one that came too late to move anything is looked at for this alone."""
+    if estimate.percept.fault:
+        return ()
+    return (estimate.recognition or localizer.recognise(estimate.percept)).ranked
 
 
 def adapt(localizer: Localizer, recording: Recording, rows: Iterable[int]) -> int:

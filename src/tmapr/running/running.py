@@ -28,6 +28,7 @@ from tmapr.localizer import Localizer
 from tmapr.perception.settings import OWN
 from tmapr.running.encoding import Encoding
 from tmapr.running.progressive import Progress, adapt, localize
+from tmapr.running.ranking import rank_drive
 from tmapr.running.streaming import Stream, build_learning
 from tmapr.stages import Backend
 from tmapr.system import Map, Teach, make_map, resume
@@ -217,6 +218,7 @@ class _Scoring:
         folder, digest = self.folder, settings_digest(self.experiment.system)
         save_estimates(folder.estimates(name), folder.trajectory(name), progress.estimates, progress.learned.tolist())
         save_beliefs(folder.beliefs(name), digest, self.environment.digest, progress.estimates)
+        rank_drive(progress, self.environment.memory).save(folder.candidates(name), digest, self.environment.digest)
         self.sequences[name] = made
         seconds = float(progress.step_seconds.sum())
         logging.getLogger("tmapr").info("%s: %d frames answered in %.1f s", name, len(progress.estimates), seconds)

@@ -22,11 +22,15 @@ from tmapr.evaluation.alignment import PlanarTransform
 from tmapr.evaluation.assessment import assess
 from tmapr.evaluation.loops import RADIUS
 from tmapr.exceptions import InputError
+from tmapr.localizer import Localizer
+from tmapr.places.classifier import Classifier
+from tmapr.retrieval.memory import Memory
+from tmapr.retrieval.search import Retrieval
 from tmapr.running.evaluating import evaluate_run, read_errors
 from tmapr.running.finished import FinishedRun
-from tmapr.running.ranking import rank_by_similarity, rank_by_system
 from tmapr.studies.comparison import Standing
 from tmapr.studies.pairing import compare_runs
+from tmapr.system import resume
 from tmapr.types import CoordinateFrame, Fault
 
 GATES = "tracking.method=paper"
@@ -219,29 +223,77 @@ def test_recall_at_one_is_the_share_of_opportunities_whose_first_candidate_is_ri
     assert 0 < hits < possible < recording.known.sum()
 
 
-def test_the_systems_ranking_is_that_of_its_own_search(folder, material):
-    table, recording = material
+def drive_again(run, recording):
+    """The positions of the ten best references of each frame, by a second drive and by every cosine."""
+    memory, localizer = run.environment.memory, resume(run.experiment.system, run.environment, run.folder.state)
+    for percept in recording.percepts:
+        searched = () if percept.fault else localizer.recognise(percept, 10).candidates
+        cosines = memory.descriptors @ percept.descriptor.astype(np.float32)
+        best = [] if percept.fault else np.argsort(-cosines)[:10]
+        yield [each.position for each in searched], memory.positions[best]
+        localizer.observe(percept)
+
+
+def recall_again(near, recording, references):
+    """Recall@1, 5 and 10 of lists of positions, by NumPy's norm."""
+    possible = [row for row in np.flatnonzero(recording.known) if _closest(references, recording.truth[row]) <= RADIUS]
+    closest = [[_closest(near[row][:count], recording.truth[row]) for row in possible] for count in (1, 5, 10)]
+    return dict(zip(("1", "5", "10"), (np.mean(np.array(each) <= RADIUS) for each in closest), strict=True))
+
+
+def _closest(positions, truth):
+    return np.linalg.norm(np.reshape(positions, (-1, 2)) - truth, axis=1).min(initial=np.inf)
+
+
+@pytest.mark.parametrize("overrides", [(), (GATES,), (GATES, "retrieval.candidates=8"), ("retrieval.mode=global",)])
+def test_the_kept_rankings_and_their_recalls_are_those_of_a_second_drive(home, tmp_path, overrides):
+    shutil.copytree(home / "runs/block/percepts", tmp_path / "run/percepts")
+    folder = run_block(home, *overrides, folder=RunFolder(tmp_path / "run"))
     run = FinishedRun.load(folder)
-    rank, plain = rank_by_system(run)(), rank_by_similarity(run.environment.memory)()
-    differ = 0
-    for row, percept in enumerate(recording.percepts):
-        ranked = None if percept.fault else rank(percept)
-        if table.first.references.known[row]:
-            np.testing.assert_array_equal(ranked[0], table.first.positions.values[row])
-            assert len(ranked) == 10
-            differ += not np.array_equal(ranked, plain(percept))
-    assert differ > 0
+    recording, kept, references = run.trial("night").recording, run.load_candidates("night"), run.environment.memory
+    searched, plain = zip(*drive_again(run, recording), strict=True)
+    for rows, expected in ((kept.searched, searched), (kept.cosine, plain)):
+        for ranked, positions in zip(rows, expected, strict=True):
+            found = ranked[ranked >= 0]
+            np.testing.assert_array_equal(references.positions[found], np.reshape(positions, (-1, 2)))
+            assert (ranked[len(found) :] == -1).all()
+    assert {len(each) for each in searched} == {0, 10}
+    loops = evaluated(folder)["test"]["night"]["loops"]
+    assert loops["recall_at"] == recall_again(searched, recording, references.positions)
+    assert loops["global_recall_at"] == recall_again(plain, recording, references.positions)
 
 
-@pytest.mark.parametrize("reason", ["labels", "state"])
-def test_a_state_that_did_not_make_the_estimates_ranks_nothing(copy, reason, night):
-    if reason == "labels":
-        restated(copy, labels="fused")
-    else:
-        copy.state.unlink()
+def test_a_run_that_learned_claims_no_rank_of_its_own(copy, night):
+    restated(copy, labels="fused")
     loops = evaluated(copy)["test"]["night"]["loops"]
     assert loops["recall_at"] is None
     assert loops["global_recall_at"] == night["loops"]["global_recall_at"]
+
+
+@pytest.mark.parametrize("change", [lambda state: state.unlink(), lambda state: state.write_bytes(b"another")])
+def test_what_becomes_of_the_state_after_the_run_changes_nothing(copy, night, change):
+    change(copy.state)
+    assert evaluated(copy)["test"]["night"] == night
+
+
+def test_an_evaluation_searches_nothing_and_asks_no_classifier(copy, night, monkeypatch):
+    for owner, name in (
+        (Localizer, "__init__"),
+        (Classifier, "predict"),
+        (Retrieval, "search"),
+        (Memory, "similarities"),
+        (Memory, "rank_by_cosine"),
+    ):
+        monkeypatch.setattr(owner, name, lambda *_, name=name: pytest.fail(f"{name} was called"))
+    assert evaluated(copy)["test"]["night"] == night
+
+
+def test_a_run_of_a_version_that_kept_no_candidates_is_refused_with_the_way_out(copy):
+    copy.candidates("night").unlink()
+    run = FinishedRun.load(copy)
+    with pytest.raises(InputError, match=r"night.candidates.npz: no such file, .*; run `tmapr run` again"):
+        evaluate_run(run)
+    assert run.trial("night").table.stamps.size
 
 
 def test_without_retrieval_there_is_nothing_to_rank_or_to_score(home, tmp_path):
@@ -400,13 +452,13 @@ def test_where_a_later_candidate_is_accepted_the_first_one_is_still_what_retriev
     open_gates = ("tracking.gates.min_similarity=-1.0", "tracking.gates.max_innovation=5.0")
     folder = run_block(home, GATES, "retrieval.candidates=8", *open_gates, folder=RunFolder(tmp_path / "run"))
     run = FinishedRun.load(folder)
-    trial, rank = run.trial("night"), rank_by_system(run)()
+    trial, ranked = run.trial("night"), run.load_candidates("night").searched
     table, recording = trial.table, trial.recording
     searched = np.flatnonzero(table.first.references.known)
     accepted = np.array([reason == "accepted" for reason in table.reasons])
     later = accepted & (table.references.values != table.first.references.values)
     assert 0 < later.sum() < accepted.sum()
     for row in searched[::5]:
-        np.testing.assert_array_equal(rank(recording.percepts[row])[0], table.first.positions.values[row])
+        np.testing.assert_array_equal(trial.memory.positions[ranked[row, 0]], table.first.positions.values[row])
     errors = distances(table.first.positions.values, recording)
     assert evaluated(folder)["test"]["night"]["retrieval"]["max"] == pytest.approx(np.nanmax(errors))

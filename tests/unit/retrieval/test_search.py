@@ -87,9 +87,11 @@ def brute_force(retrieval, memory, query, scores):
 
 
 def assert_equals_brute_force(retrieval, memory, query, scores):
-    found = retrieval.search(memory, query, scores, ALONE).candidates
+    recognition = retrieval.search(memory, query, scores, ALONE)
+    found = recognition.candidates
     total, cosines, along = brute_force(retrieval, memory, query, scores)
     ranked = np.argsort(-total)
+    assert memory.frames[list(recognition.ranked)].tolist() == ranked[:10].tolist()
     assert [candidate.reference for candidate in found] == list(ranked[: retrieval.candidates])
     for rank, (candidate, frame) in enumerate(zip(found, ranked, strict=False)):
         # The cosines are float32: 1e-7 over a spread of a few hundredths.

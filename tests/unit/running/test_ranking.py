@@ -1,13 +1,15 @@
-"""Recall@N against a brute-force ranking of all references."""
+"""Recall@N and the ranking by cosine against a brute-force ranking of all references."""
 
 import numpy as np
 import pytest
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.evaluation.loops import RADIUS, opportunities
+from tmapr.evaluation.recall import RANKS, recall_at
 from tmapr.retrieval.memory import remember
-from tmapr.running.ranking import RANKS, rank_by_similarity, recall_at
-from tmapr.types import Fault
+from tmapr.running.progressive import Progress
+from tmapr.running.ranking import rank_drive
+from tmapr.types import Belief, Estimate, Fault, Reason, Status, Verdict
 
 
 def unit(rows):
@@ -30,6 +32,14 @@ def world(rng):
     return recording, memory
 
 
+def rank(recording, memory):
+    """As a run keeps it; nothing was searched for."""
+    told = Belief(0, np.zeros(4), np.eye(4)), Verdict(Reason.NO_CANDIDATE), Status.LOST
+    estimates = tuple(Estimate(told[0], percept, None, *told[1:]) for percept in recording.percepts)
+    nothing = np.zeros(len(recording))
+    return rank_drive(Progress(estimates, nothing, nothing, nothing, ((),) * len(recording)), memory)
+
+
 def test_recall_is_that_of_all_references_sorted(world):
     recording, memory = world
     known = recording.known
@@ -40,44 +50,43 @@ def test_recall_is_that_of_all_references_sorted(world):
     usable = np.array([percept.fault is None for percept in recording.percepts])
     possible = known & (distances <= RADIUS).any(axis=1)
     expected = {str(n): ((ranked[:, :n] <= RADIUS).any(axis=1) & usable)[possible].mean() for n in RANKS}
-    found = recall_at(rank_by_similarity(memory), recording, opportunities(recording.truth[known], memory.positions))
+    opportunity = opportunities(recording.truth[known], memory.positions)
+    kept = rank(recording, memory)
+    np.testing.assert_array_equal(kept.cosine, np.where(usable[:, None], order[:, :10], -1))
+    found = recall_at(kept.cosine, recording, memory.positions, opportunity)
     assert found == pytest.approx(expected)
     assert 0 < found["1"] < found["5"] < found["10"] < usable[possible].mean()
     assert 0 < possible.sum() < known.sum() < 120
+    assert recall_at(kept.searched, recording, memory.positions, opportunity) == dict.fromkeys(["1", "5", "10"], 0.0)
 
 
 def test_the_first_n_count_and_not_the_next(world):
     recording, _ = world
-    right = {percept.stamp: truth for percept, truth in zip(recording.percepts, recording.truth, strict=True)}
-
-    def sixth(percept):
-        return np.array([[9e5, 9e5]] * 5 + [right[percept.stamp]])
-
-    usable = Recording.from_arrays(
-        "street",
-        recording.stamps,
-        np.array([percept.descriptor for percept in recording.percepts]) + 1e-3,
-        truth=recording.truth,
-    )
+    far, count = np.full((1, 2), 9e5), len(recording)
+    sixth = np.full((count, 10), -1)
+    sixth[:, :5], sixth[:, 5] = 0, 1 + np.arange(count)
     everywhere = np.ones(recording.known.sum(), dtype=bool)
-    assert recall_at(lambda: sixth, usable, everywhere) == {"1": 0.0, "5": 0.0, "10": 1.0}
+    found = recall_at(sixth, recording, np.vstack([far, recording.truth]), everywhere)
+    assert found == {"1": 0.0, "5": 0.0, "10": 1.0}
 
 
-def test_a_search_that_finds_nothing_misses_every_opportunity(world):
+def test_no_reference_is_not_the_last_one(world):
     recording, _ = world
-    everywhere = np.ones(recording.known.sum(), dtype=bool)
-    assert recall_at(lambda: lambda _: np.zeros((0, 2)), recording, everywhere) == dict.fromkeys(["1", "5", "10"], 0.0)
+    first = np.flatnonzero(recording.known)[0]
+    nothing, only = np.full((len(recording), 10), -1), recording.truth[[first]]
+    here = np.arange(recording.known.sum()) == 0
+    assert recall_at(nothing, recording, only, here) == {"1": 0.0, "5": 0.0, "10": 0.0}
 
 
 def test_without_an_opportunity_there_is_no_recall(world):
     recording, memory = world
-    assert recall_at(rank_by_similarity(memory), recording, np.zeros(recording.known.sum(), dtype=bool)) is None
+    nowhere = np.zeros(recording.known.sum(), dtype=bool)
+    assert recall_at(rank(recording, memory).cosine, recording, memory.positions, nowhere) is None
 
 
 def test_fewer_than_ten_references_are_all_ranked(world, rng):
     recording, _ = world
     looks = unit(rng.normal(size=(3, 24)))
     memory = remember(looks, rng.normal(size=(3, 2)), np.zeros(3, int), np.arange(3), frames=np.arange(3), probes=8)
-    percept = recording.percepts[0]
-    expected = memory.positions[np.argsort(-(memory.descriptors @ percept.descriptor))]
-    np.testing.assert_array_equal(rank_by_similarity(memory)()(percept), expected)
+    expected = np.argsort(-(memory.descriptors @ recording.percepts[0].descriptor))
+    assert rank(recording, memory).cosine[0].tolist() == [*expected.tolist(), *[-1] * 7]

@@ -14,10 +14,10 @@ from tmapr.artifacts.documents.runs import LoopFigures
 from tmapr.artifacts.documents.studies import Ablation, AblationRow, Gap, RowFigures
 from tmapr.artifacts.run import RunFolder
 from tmapr.evaluation.bootstrap import mean_interval
+from tmapr.evaluation.recall import RANKS
 from tmapr.exceptions import InputError
 from tmapr.experiment import read_experiment
 from tmapr.running.current import load_current
-from tmapr.running.ranking import RANKS
 from tmapr.studies.comparison import Standing
 
 RECALLS_AT = tuple(map(str, RANKS))
