@@ -94,7 +94,7 @@ def read_experiment(
 ) -> Experiment:
     """Read an experiment file, or take the defaults, and apply overrides of the form `section.key=value`.
 
-    A path that is found from the working directory alone, as earlier versions had it, is taken, and told in a line.
+    A path that is found from the working directory alone is taken, and told in a line.
     """
     told: dict[tuple[str, str], str] = {}
     place = partial(_place_paths, told=told)
