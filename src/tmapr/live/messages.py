@@ -47,10 +47,6 @@ class Message(NamedTuple):
     """By its full name, as in nav_msgs/msg/Odometry; ROS 1 leaves out the `msg/`."""
     value: Value
 
-    def find_topic(self, node: str) -> str:
-        """The topic under the name of a node."""
-        return name_topic(self.topic, node)
-
 
 def name_topic(topic: str, node: str) -> str:
     """A topic under the name of a node."""
