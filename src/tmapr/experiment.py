@@ -144,13 +144,9 @@ def _place_paths(tree: Tree, file: Path, told: dict[tuple[str, str], str]) -> No
             return value
         if os.path.lexists(placed) or not os.path.lexists(value):
             return placed
-        if file.name == "experiment.toml" and (file.parent / "map.npz").exists():
-            way_out = "`tmapr run` writes it anew"
-        else:
-            way_out = f"write {to_folder(value, file.parent)!r}"
         told[setting, value] = (
             f"{file}: {setting} is {value!r}, which is found from the working directory, not from the file's folder;"
-            f" {way_out}"
+            f" write {to_folder(value, file.parent)!r}"
         )
         return value
 
