@@ -60,7 +60,7 @@ def compare_maps(experiment: Experiment, out: Path, frames: int, processes: int)
     with closing(Pool(processes)) as pool:
         ClusterMapping(experiment, folder, pool, frames=frames).make(Encoding(experiment, folder))
     ended = perf_counter()
-    turn, parts = (load_arrays(out / run / "map.npz", "map", 4)[1] for run in ("turn", "parts"))
+    turn, parts = (load_arrays(out / run / "map.npz", "map", 1)[1] for run in ("turn", "parts"))
     others = [name for name in turn if not name.startswith("initial.ridge.") and name != "lessons.weights"]
     differing = [name for name in others if digest({name: turn[name]}) != digest({name: parts[name]})]
     K = [Ridge.from_arrays(take(each, "initial.ridge.")) for each in (turn, parts)]

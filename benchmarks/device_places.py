@@ -15,10 +15,9 @@ from torch import Tensor
 
 from device_timing import Clock, Row
 from device_world import World
-from tmapr.device import condition, places, prepared
+from tmapr.device import condition, places
 from tmapr.device.condition import DeviceCondition
 from tmapr.device.places import DevicePlaces, DeviceScores, Observed
-from tmapr.device.prepared import PreparedView, prepare_view
 
 HIGHEST_DIFFERENCE = 1e-9
 IN_A_ROW = 20
@@ -30,15 +29,10 @@ class Ways:
 
     places: DevicePlaces
     condition: DeviceCondition
-    mapped: Tensor
     view: Tensor
     observed: Observed
     place: Tensor
     share: Tensor
-
-    def prepare(self) -> PreparedView:
-        """Recall, exchange, remove, spread."""
-        return prepare_view(self.condition, self.places, self.mapped, self.view)
 
     def conclude(self) -> DeviceScores:
         """Scores and log-likelihoods."""
@@ -54,9 +48,8 @@ class Ways:
 
     def list_results(self) -> Iterator[Tensor]:
         """All that a frame and its lesson leave."""
-        found, scores = self.prepare(), self.conclude()
-        yield from (found.view, found.queries, *found.sharing, scores.scores)
-        yield from (each for each in (found.rows, scores.log_likelihoods) if each is not None)
+        scores = self.conclude()
+        yield from (each for each in (scores.scores, scores.log_likelihoods) if each is not None)
         for _ in range(3):
             yield self.learn()
             self.note()
@@ -67,13 +60,13 @@ class Ways:
 @contextmanager
 def by_torch() -> Iterator[None]:
     """What is made here leaves the kernels alone."""
-    kept = [module.runs_kernels for module in (condition, places, prepared)]
+    kept = [module.runs_kernels for module in (condition, places)]
     try:
-        for module in (condition, places, prepared):
+        for module in (condition, places):
             module.runs_kernels = lambda _: False
         yield
     finally:
-        for module, runs in zip((condition, places, prepared), kept, strict=True):
+        for module, runs in zip((condition, places), kept, strict=True):
             module.runs_kernels = runs
 
 
@@ -87,9 +80,8 @@ def make_ways(world: World, device: torch.device) -> Ways:
     view = world.queries[0].clone()
     seen = copied.observe(copied.spread(view))
     seen = seen._replace(logits=seen.logits.clone())
-    mapped = torch.as_tensor(world.memory.mean.copy()).to(device)
     one = torch.ones((), dtype=torch.float64, device=device)
-    return Ways(copied, shared, mapped, view, seen, torch.tensor([3], device=device), one)
+    return Ways(copied, shared, view, seen, torch.tensor([3], device=device), one)
 
 
 def compare(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> float:
@@ -101,7 +93,6 @@ def compare(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> float:
 def measure(ways: Ways, clock: Clock) -> dict[str, Row]:
     """Every part."""
     parts: dict[str, Callable[[], object]] = {
-        "prepare": ways.prepare,
         "conclude": ways.conclude,
         "learn": ways.learn,
         "note": ways.note,

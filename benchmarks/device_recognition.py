@@ -1,4 +1,4 @@
-"""What recognising a frame costs on a device: every part under a CUDA graph, its floor, and the same written eagerly.
+"""What recognising a frame costs on a device: every part under a CUDA graph, and its floor.
 
 `python benchmarks/device_recognition.py --device cuda --out recognition.json` on a GPU; without one it runs on the CPU,
 where it says nothing about speed. Descriptors are made up: unit vectors with near neighbours, places that look alike.
@@ -19,11 +19,9 @@ import torch
 from torch import Tensor
 
 from device_world import RIGHT, World
-from tmapr.artifacts.arrays import take
 from tmapr.device.found import Found, Prepared
 from tmapr.device.places import Observed
 from tmapr.device.recognition import Recogniser, Steps
-from tmapr.latency.eager_recognition import EagerMap, EagerState, recognise_eagerly
 
 GIBIBYTE = 2**30
 Work = Callable[[], object]
@@ -140,42 +138,6 @@ def compare(world: World, halves: Recogniser, bench: Bench, descriptor: Tensor) 
     return {"frames": frames, "same_first": same / frames, "r_at_1": (right / frames).tolist()}
 
 
-def make_eager(world: World) -> Work:
-    """The same frame written eagerly in float32."""
-    memory, device = world.memory, world.device
-
-    def put(array: np.ndarray | Tensor) -> Tensor:
-        return torch.as_tensor(np.array(array) if isinstance(array, np.ndarray) else array).to(device).float()
-
-    rows = (torch.as_tensor(np.array(each)).to(device) for each in (memory.places, memory.probes))
-    known = EagerMap(
-        put(memory.descriptors),
-        put(memory.positions),
-        *rows,
-        put(memory.mean),
-        put(memory.sharing),
-        world.classifier.neighbourhood,
-    )
-    learned, fitted = world.places.arrays(), world.classifier.projection_arrays()
-    gaussians = take(learned, "mixtures.")
-    axes = fitted["reducer.axes"]
-    direction = learned["variation.direction"]
-    state = EagerState(
-        put(world.dense.K),
-        put(world.dense.W),
-        world.ridge.ridge,
-        put(direction / np.sqrt(max(np.linalg.norm(direction), 1e-12))),
-        put(axes),
-        put(fitted["reducer.mean"] @ axes),
-        put(gaussians["counts"]),
-        put(gaussians["means"]),
-        put(np.maximum(gaussians["variances"], 1e-3)),
-    )
-    shared, query = world.condition.recall(), world.queries[-1].float()
-    mean, weight = put(shared.mean), float(shared.weight)
-    return lambda: recognise_eagerly(world.retrieval, known, state, query, mean, weight)
-
-
 def measure_parts(bench: Bench, world: World) -> None:
     """Every part of a frame, then the whole, then what is beside it."""
     halves = world.recogniser(torch.float16)
@@ -199,7 +161,6 @@ def measure_parts(bench: Bench, world: World) -> None:
     if world.device.type == "cuda":
         bench.attempt("kernels", lambda: count_kernels(lambda: halves.recognise(descriptor)))
         bench.attempt("to the host", lambda: bench.clock(carry(bench, halves, descriptor)))
-    bench.attempt("eager float32", lambda: bench.clock(make_eager(world)))
     measure_beside(bench, world, halves, descriptor)
     if world.device.type == "cuda":
         measure_products(bench, halves, prepared.queries)

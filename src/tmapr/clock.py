@@ -26,7 +26,7 @@ _DRIFT = 1e-3
 _USUAL = NANOSECONDS // 10
 """Between frames, before any were seen."""
 
-LAYOUT = {"moments": Array("i", "moments", -LATEST, LATEST, optional=True)}
+LAYOUT = {"moments": Array("i", "moments", -LATEST, LATEST)}
 """Of what `Timeline.arrays` gives."""
 
 
@@ -98,8 +98,8 @@ class Timeline:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "Timeline":
-        """The clock that `arrays` described; without any, one that has not begun."""
-        if "moments" not in arrays or not len(arrays["moments"]):
+        """The clock that `arrays` described."""
+        if not len(arrays["moments"]):
             return cls()
         if len(arrays["moments"]) < 3:
             raise StateError(f"clock.moments has {len(arrays['moments'])} numbers, not 3 or more; remove the state")

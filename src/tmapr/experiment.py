@@ -94,7 +94,7 @@ def read_experiment(
 ) -> Experiment:
     """Read an experiment file, or take the defaults, and apply overrides of the form `section.key=value`.
 
-    A path that is found from the working directory alone, as earlier versions had it, is taken, and told in a line.
+    A path that is found from the working directory alone is taken, and told in a line.
     """
     told: dict[tuple[str, str], str] = {}
     place = partial(_place_paths, told=told)
@@ -144,13 +144,9 @@ def _place_paths(tree: Tree, file: Path, told: dict[tuple[str, str], str]) -> No
             return value
         if os.path.lexists(placed) or not os.path.lexists(value):
             return placed
-        if file.name == "experiment.toml" and (file.parent / "map.npz").exists():
-            way_out = "`tmapr run` writes it anew"
-        else:
-            way_out = f"write {to_folder(value, file.parent)!r}"
         told[setting, value] = (
             f"{file}: {setting} is {value!r}, which is found from the working directory, not from the file's folder;"
-            f" {way_out}"
+            f" write {to_folder(value, file.parent)!r}"
         )
         return value
 

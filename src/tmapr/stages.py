@@ -23,7 +23,7 @@ from tmapr.tracking import Tracking
 from tmapr.tracking.placers import Places
 from tmapr.types import CoordinateFrame, Estimate, Frame, Percept, Recognition
 
-STATE_KIND, STATE_VERSION = "state", 6
+STATE_KIND, STATE_VERSION = "state", 1
 Perceive = Callable[[Frame], Percept]
 BeginStream = Callable[[], Perceive]
 """Gives a perceiver for one stream of frames: it compares each with the one before."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from tmapr.artifacts.layout import check_arrays
 from tmapr.artifacts.percepts import OWN, Marks, Origin, Recording
 from tmapr.clock import LAYOUT as CLOCK
 from tmapr.config import Settings, changed_since, settings_digest
-from tmapr.data.poses import track_direction
 from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.labels import LAYOUT as LABELS
@@ -25,6 +23,7 @@ from tmapr.labels import Labels, Teacher
 from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import Localizer
 from tmapr.places.classifier import FITTED, Classifier, Places
+from tmapr.places.lessons import LAYOUT as LEDGER
 from tmapr.places.mapped import Learned, MappedLessons, lay_out, learn_each
 from tmapr.places.protocol import PlaceClassifier
 from tmapr.retrieval.condition import LAYOUT as CONDITION
@@ -39,9 +38,7 @@ from tmapr.tracking.odometry import LAYOUT as ODOMETRY
 from tmapr.traverses import Traverses, gather
 from tmapr.types import CoordinateFrame, Watch
 
-MAP_KIND, MAP_VERSION = "map", 4
-_SINCE = {"sequences": 2, "headings": 2, "turn_gain": 3}
-"""The version from which on maps have an array."""
+MAP_KIND, MAP_VERSION = "map", 1
 _MAP_AGAIN = "run `tmapr map` again"
 _START_AGAIN = "remove it to start from A₀"
 _UNIT_TOLERANCE = 1e-2
@@ -69,7 +66,7 @@ class Map:
     digest: str
     origin: Origin = OWN
     made_from: Mapping[str, Marks] = field(default_factory=dict)
-    """The traverses, by name; of an earlier version's map none."""
+    """The traverses, by name."""
     lessons: MappedLessons | None = None
     """How A₀ learned the references; None where nobody knows. No part of what names a map."""
     past: tuple[UpkeepNotes, ...] = ()
@@ -96,35 +93,25 @@ class Map:
     @classmethod
     def load(cls, path: Path, system: System, references: tuple[str, ...] = ()) -> "Map":
         """Read map.npz; one made with other places settings, or from other traverses than named, is refused."""
-        header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, oldest=1, mapped=MAPPED)
+        header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, mapped=MAPPED)
         notes = MapNotes.from_notes(path, header.notes)
-        loaded = cls.from_contents(path, notes, arrays, system, references, header.version)
+        loaded = cls.from_contents(path, notes, arrays, system, references)
         keypoints = load_keypoints(path.with_name(BESIDE_MAP), notes.digest, len(loaded.memory))
         return replace(loaded, memory=replace(loaded.memory, keypoints=keypoints))
 
     @classmethod
     def from_contents(
-        cls,
-        path: Path,
-        notes: MapNotes,
-        arrays: Arrays,
-        system: System,
-        references: tuple[str, ...] = (),
-        version: int = MAP_VERSION,
+        cls, path: Path, notes: MapNotes, arrays: Arrays, system: System, references: tuple[str, ...] = ()
     ) -> "Map":
         """The map that `contents` and notes described; what `load` refuses is refused here. It has no keypoints."""
         changed = changed_since(notes.places, system.places, "places", str(path), _MAP_AGAIN)
         if changed:
             raise InputError(f"{path}: was mapped with {'; '.join(changed)}; {_MAP_AGAIN}")
         memory = take(arrays, "memory.")
-        if version < MAP_VERSION:
-            later = {name: since for name, since in _SINCE.items() if version < since}
-            _check_map(path, arrays, system, later=tuple(put("memory.", later)))
-            memory |= {name: array for name, array in _complete(memory, references).items() if name in later}
-        _check_map(path, {**arrays, **put("memory.", memory)}, system)
+        _check_map(path, arrays, system)
         mapped = sorted(set(memory["sequences"].tolist()))
         if references and mapped != sorted(references):
-            was, now = ", ".join(mapped) or "a single traverse", ", ".join(references)
+            was, now = ", ".join(mapped), ", ".join(references)
             raise InputError(f"{path}: was mapped from {was} (now {now}); {_MAP_AGAIN}")
         loaded = cls(
             Memory.from_arrays(memory, system.retrieval.probes),
@@ -163,13 +150,12 @@ class Map:
         return memory | put("fitted.", self.fitted) | put("initial.", self.initial)
 
 
-def _check_map(path: Path, arrays: Arrays, system: System, later: tuple[str, ...] = ()) -> None:
-    """Refuse arrays that are no map's; `later` are those that its version does not have."""
+def _check_map(path: Path, arrays: Arrays, system: System) -> None:
+    """Refuse arrays that are no map's."""
     layout = put("memory.", MEMORY) | put("fitted.", FITTED) | put("initial.", Classifier.layout(system.places))
     if any(name.startswith("lessons.") for name in arrays):
         layout |= put("lessons.", lay_out(system.places))
-    wanted = {name: array for name, array in layout.items() if name not in later}
-    lengths = check_arrays(str(path), arrays, wanted, _MAP_AGAIN)
+    lengths = check_arrays(str(path), arrays, layout, _MAP_AGAIN)
     places, descriptors = arrays["memory.places"], arrays["memory.descriptors"]
     if not lengths["references"] or int(arrays["fitted.width"]) != lengths["width"]:
         raise InputError(f"{path}: has {lengths['references']} references of {lengths['width']} numbers; {_MAP_AGAIN}")
@@ -225,14 +211,6 @@ def assemble(
     return replace(made, digest=digest(made.contents()))
 
 
-def _complete(memory: Arrays, references: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """What earlier versions did not keep; version 1 mapped one traverse, which the experiment may name."""
-    name = references[0] if len(references) == 1 else ""
-    order, headings = np.argsort(memory["frames"]), np.full(len(memory["frames"]), np.nan)
-    headings[order] = track_direction(memory["positions"][order])
-    return {"sequences": np.full(len(order), name), "headings": headings, "turn_gain": np.array(nan)}
-
-
 def build(
     system: System,
     environment: Map,
@@ -264,7 +242,7 @@ def resume(
     backend: Backend | None = None,
 ) -> Localizer:
     """A localizer that continues from a saved state, bit for bit; one of another tracking method starts a new drive."""
-    header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION, oldest=1)
+    header, arrays = load_arrays(state, STATE_KIND, STATE_VERSION)
     notes = StateNotes.from_notes(state, header.notes)
     if notes.map != environment.digest or system.places != environment.places:
         raise InputError(f"{state}: belongs to another map; run `tmapr run` again, or remove it to start from A₀")
@@ -272,7 +250,8 @@ def resume(
     if broken:
         raise StateError(f"{state}: {broken[0]} holds numbers that are not finite; go back to an earlier state")
     layout = put("classifier.", Classifier.layout(system.places)) | put("labels.", LABELS)
-    layout |= put("drive.", CONDITION) | put("lessons.", CONDITION) | put("clock.", CLOCK) | put("odometry.", ODOMETRY)
+    layout |= put("classifier.ledger.", LEDGER) | put("drive.", CONDITION) | put("lessons.", CONDITION)
+    layout |= put("clock.", CLOCK) | put("odometry.", ODOMETRY)
     if notes.method == system.tracking.method:
         layout |= put("track.", track_layout(notes.method))
     width, references = environment.memory.descriptors.shape[1], len(environment.memory)

@@ -130,7 +130,7 @@ class Candidate:
     support: float
     margin: float
     sequence: str = ""
-    """The reference traverse of which `reference` is a frame; empty where a map of earlier versions did not say."""
+    """The reference traverse of which `reference` is a frame."""
     heading: float | None = None
     """Of the mapped route there, in radians; None where the traverse stood and recorded none."""
 

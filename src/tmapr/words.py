@@ -27,7 +27,6 @@ class Reason(StrEnum):
     FAR_FROM_BELIEF = "far from belief"
     JUMPS = "jumps"
     UNCONFIRMED = "unconfirmed"
-    ISOLATED = "isolated"
     AMBIGUOUS = "ambiguous"
     OFF_MAP = "off the map"
 

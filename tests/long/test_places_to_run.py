@@ -204,7 +204,7 @@ def test_too_little_memory_is_one_line(most, home):
 
 def test_a_good_file_is_not_called_damaged_where_memory_is_short(home):
     """An array larger than what is left of the process's share."""
-    save_arrays(home / "run/percepts/noon.npz", Header("percepts", 2, "", {}), {"descriptors": np.zeros((9000, 9000))})
+    save_arrays(home / "run/percepts/noon.npz", Header("percepts", 1, "", {}), {"descriptors": np.zeros((9000, 9000))})
     said = refusal(tmapr_in(home, "map", "block.toml", "--run", "run", limits=[(resource.RLIMIT_AS, 1050 * MIB)]))
     assert "not enough memory (Unable to allocate" in said
 

@@ -7,9 +7,7 @@ import numpy as np
 
 from tmapr.artifacts.run import RunFolder
 from tmapr.cluster.mapping import ClusterMapping
-from tmapr.cluster.sharding import ShardWriter
 from tmapr.cluster.workers import Alone
-from tmapr.cluster.workshop import Workshop
 from tmapr.experiment import read_experiment
 from tmapr.running.encoding import Encoding
 from walked import write_walk
@@ -51,11 +49,6 @@ def digest_tree(root):
 
 def find_files(root):
     return [path for path in sorted(root.rglob("*")) if path.is_file()]
-
-
-def write_small_shards(environment, experiment, folder, store, workers, target):
-    """Several shards of a small map."""
-    return ShardWriter(experiment, Workshop.of(folder), workers, target=target).write(environment, str(store))
 
 
 def same_bits(found, wanted):

@@ -10,10 +10,9 @@ import torch
 
 from dense_ridge import DenseRidge
 from interpreting import DEVICE, numbers_as_numpy_has_them  # noqa: F401 (a fixture)
-from tmapr.device import condition, places, prepared
+from tmapr.device import condition, places
 from tmapr.device.condition import DeviceCondition
 from tmapr.device.places import DevicePlaces
-from tmapr.device.prepared import prepare_view
 from tmapr.places.attenuation import Attenuation
 from tmapr.places.classifier import Classifier, Places
 from tmapr.places.mixture import Mixture
@@ -64,7 +63,7 @@ def by_torch(monkeypatch):
 
     def call(function, *given):
         with monkeypatch.context() as patch:
-            for module in (condition, places, prepared):
+            for module in (condition, places):
                 patch.setattr(module, "runs_kernels", lambda _: False)
             return function(*given)
 
@@ -117,38 +116,15 @@ def drive_on(conditions, rng, frames):
 
 
 @pytest.mark.parametrize("frames", [0, 1, 10])
-def test_a_frame_is_prepared_as_by_torch(frames, by_torch, rng):
-    settings = Places(**IDENTITY, use=("unscented",))
-    views, positions = draw(rng, 12)
-    classifier = Classifier.fit(settings, views, positions)
-    for view, position in zip(views, positions, strict=True):
-        classifier.learn(view, position)
-    (ours, _), (theirs, _) = make(settings, classifier), by_torch(make, settings, classifier)
+def test_a_view_is_counted_as_by_torch(frames, by_torch, rng):
     here, there = DeviceCondition(DIM, DEVICE), by_torch(DeviceCondition, DIM, DEVICE)
     drive_on([here, there], rng, frames)
     assert_same(here.mean, there.mean)
     assert_same(here.state, there.state)
-    mean, descriptor = put(views.mean(axis=0)), put(draw(rng, 1)[0][0])
-    found, wanted = prepare_view(here, ours, mean, descriptor), by_torch(prepare_view, there, theirs, mean, descriptor)
-    assert found.queries.dtype == wanted.queries.dtype
-    np.testing.assert_allclose(found.queries.cpu(), wanted.queries.cpu(), rtol=0, atol=1e-8)
-    for one, other in ((found.view, wanted.view), (found.rows, wanted.rows)):
-        assert_same(one, other)
-    assert_same(torch.stack(found.sharing), torch.stack(wanted.sharing))
-    assert torch.equal(ours.spread(found.view), found.rows)
     again = DeviceCondition(DIM, DEVICE)
     again.restore(here.arrays())
     again.turn_to(frames)
     assert torch.equal(again.state, here.state)
-
-
-def test_without_places_the_memory_alone_is_asked(by_torch, rng):
-    here = DeviceCondition(DIM, DEVICE)
-    drive_on([here], rng, 5)
-    mean, descriptor = (put(view) for view in draw(rng, 2)[0])
-    found, wanted = prepare_view(here, None, mean, descriptor), by_torch(prepare_view, here, None, mean, descriptor)
-    assert found.rows is wanted.rows is None
-    assert_same(found.view, wanted.view)
 
 
 def test_a_point_without_a_direction_stays_at_the_view(rng):

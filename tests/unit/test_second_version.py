@@ -357,7 +357,7 @@ def test_the_gates_give_the_same_verdicts(rng):
     assert {ours for ours, _ in verdicts} == set(Reason) - UNJUDGED
 
 
-OTHERS = {Reason.UNCONFIRMED, Reason.ISOLATED, Reason.OFF_MAP}
+OTHERS = {Reason.UNCONFIRMED, Reason.OFF_MAP}
 UNJUDGED = {
     Reason.NO_CANDIDATE,
     Reason.FAULTY_FRAME,

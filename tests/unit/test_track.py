@@ -24,11 +24,6 @@ def test_dissent_survives():
     np.testing.assert_array_equal(history.dissent.position, SIGHTING.position)
 
 
-def test_a_track_of_a_version_that_gathered_evidence_is_read_without_it():
-    arrays = TRACK.arrays() | {"evidence": np.array(1.5)}
-    assert Track.from_arrays(arrays).history.dissenters == 2
-
-
 def mapped(positions, looks, seconds=1.0, sequences=None):
     """M₀ of a drive with a reference every so many seconds, each a place of its own."""
     count = np.arange(len(positions))

@@ -64,20 +64,18 @@ def save_arrays(path: Path, header: Header, arrays: Arrays, retiring: Path | Non
 
 
 def load_arrays(
-    path: Path, kind: str, version: int, *, oldest: int | None = None, mapped: frozenset[str] = frozenset()
+    path: Path, kind: str, version: int, *, mapped: frozenset[str] = frozenset()
 ) -> tuple[Header, dict[str, np.ndarray]]:
-    """Read a file of one kind and version, or of one since `oldest`; arrays in `mapped` stay on disk, read-only."""
-    first = version if oldest is None else oldest
+    """Read a file of one kind and version; arrays in `mapped` stay on disk, read-only."""
     try:
         with open_regular(path, ARRAYS_BYTES) as stream, zipfile.ZipFile(stream) as archive:
             _refuse_members(archive, path)
             header, names = _read_header(archive, path)
             if header.kind != kind:
                 raise InputError(f"{path}: holds {header.kind!r}, not {kind!r}; is it the right file?")
-            if not first <= header.version <= version:
-                read = f"version {version}" if first == version else f"versions {first} to {version}"
+            if header.version != version:
                 raise InputError(
-                    f"{path}: {kind} version {header.version}, this program reads {read};"
+                    f"{path}: {kind} version {header.version}, this program reads version {version};"
                     f" make it again (it was made by {header.made_by})"
                 )
             return header, {

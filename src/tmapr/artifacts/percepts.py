@@ -21,7 +21,7 @@ from tmapr.artifacts.sources import Sources
 from tmapr.exceptions import InputError
 from tmapr.types import FARTHEST, LATEST, CoordinateFrame, Fault, Odometry, Percept
 
-KIND, VERSION = "percepts", 4
+KIND, VERSION = "percepts", 1
 _SHORTEST = 1e-6
 _LOCAL = CoordinateFrame()
 
@@ -56,8 +56,8 @@ class Recording:
     """A sequence of percepts; `known` says where a true position was recorded.
 
     `headings` are those recorded beside the positions, NaN where there is none; None where there is none at all.
-    `sources` are what its images were made from; None of a program's own, and of versions before 3. `version` is that
-    of the file it was read from. `precision` is that of the network that made all of the percepts.
+    `sources` are what its images were made from; None of a program's own. `precision` is that of the network that made
+    all of the percepts.
     """
 
     sequence: str
@@ -68,7 +68,6 @@ class Recording:
     origin: Origin = OWN
     headings: Float[np.ndarray, " frames"] | None = None
     sources: Sources | None = None
-    version: int = VERSION
     precision: str = "float32"
 
     def __len__(self) -> int:
@@ -120,9 +119,7 @@ class Recording:
         """Names what is said of the images, and what is known beside them."""
         arrays = self._arrays(None)
         known = {"truth", "truth_headings"}
-        # Without shifts they are as versions before 4 had them, so that what was made from those is still theirs.
-        unsaid = {"shifts"} if np.isnan(arrays["shifts"]).all() else set[str]()
-        seen = digest({name: array for name, array in arrays.items() if name not in known | unsaid})
+        seen = digest({name: array for name, array in arrays.items() if name not in known})
         frame = {"frame": np.array(json.dumps(asdict(self.frame)))}
         return Marks(percepts=seen, truth=digest({name: arrays[name] for name in known} | frame))
 
@@ -156,9 +153,7 @@ class Recording:
     def load(cls, path: str | Path) -> "Recording":
         """Read a cache; one whose arrays do not fit together is refused."""
         path = Path(path)
-        header, arrays = load_arrays(path, KIND, VERSION, oldest=1)
-        if "stamps" in arrays:
-            arrays |= _complete(header.version, arrays["stamps"].size)
+        header, arrays = load_arrays(path, KIND, VERSION)
         _check(str(path), arrays)
         notes = RecordingNotes.from_notes(path, header.notes)
         recording = _assemble(notes.sequence or path.stem, arrays, notes.frame.frame)
@@ -166,7 +161,7 @@ class Recording:
         sources = Sources.from_arrays(arrays, notes.whole)
         if sources is not None and len(sources) != len(recording):
             raise InputError(f"{path}: has {len(sources)} sources for {len(recording)} frames; make it again")
-        return replace(recording, origin=origin, sources=sources, version=header.version, precision=notes.precision)
+        return replace(recording, origin=origin, sources=sources, precision=notes.precision)
 
 
 _LAYOUT = {
@@ -180,12 +175,6 @@ _LAYOUT = {
     "truth_headings": Array("f", "rows", unknown=True),
     "shifts": Array("f", "rows", -1, 1, unknown=True),
 }
-
-
-def _complete(version: int, count: int) -> dict[str, np.ndarray]:
-    """What earlier versions did not have, as unknown."""
-    since = {"motion": (2, (count, 2)), "truth_headings": (2, (count,)), "shifts": (4, (count,))}
-    return {name: _fill_absent(None, shape) for name, (first, shape) in since.items() if version < first}
 
 
 def _check(where: str, arrays: dict[str, np.ndarray]) -> None:

@@ -114,7 +114,7 @@ def _is_linked(path: Path, generation: Path) -> bool:
 
 
 def _adopt(path: Path) -> None:
-    """Make plain files, of an earlier version or put there by somebody, a generation; no content changes meanwhile."""
+    """Make plain files, put there by somebody, a generation; no content changes meanwhile."""
     home = path / _GENERATIONS
     current = _find_current(home)
     if current is not None and _is_linked(path, current):

@@ -31,8 +31,6 @@ _CANDIDATE = ("reference", "ref_x", "ref_y", "place", "similarity", "score", "su
 _FIRST = ("first_reference", "first_x", "first_y", "first_similarity", "first_score")
 _SHARES = ("p_place", "p_off_map")
 _DEGREES = ("lon", "lat")
-_LATER = ("nis", *_FIRST, "constrained", "reference_sequence", *_SHARES, *_DEGREES)
-"""Columns that tables of earlier versions do not have: none of their rows knew."""
 _LARGEST = 1e15
 """No number of a table is larger, be it metres, square metres or m/s."""
 _NO_INTEGER = int(np.iinfo(np.int64).min)
@@ -253,12 +251,12 @@ def _read(path: Path) -> _Sheet:
     if len(lines) < 2:
         raise InputError(f"{path}: holds no estimates; make it again with `tmapr run`")
     header, *rows = lines
-    if missing := [name for name in _COLUMNS if name not in (*header, *_LATER)]:
+    if missing := [name for name in _COLUMNS if name not in header]:
         raise InputError(f"{path}: has no column {', '.join(missing)}; is it a table of estimates?")
     for line, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise InputError(f"{path}: line {line}: has {len(row)} fields, the header has {len(header)}")
-    cells = {name: ("",) * len(rows) for name in _LATER} | dict(zip(header, zip(*rows, strict=True), strict=True))
+    cells = dict(zip(header, zip(*rows, strict=True), strict=True))
     for group in (("apr_x", "apr_y"), _CANDIDATE, _FIRST, _SHARES, _DEGREES):
         for line, together in enumerate(zip(*(cells[name] for name in group), strict=True), start=2):
             if any(together) and not all(together):

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tmapr.config.tree import AnySettings, Tree, from_tree, put, refuse_removed, shorten
+from tmapr.config.tree import AnySettings, Tree, from_tree, put, shorten
 from tmapr.exceptions import InputError
 from tmapr.files import SETTINGS_BYTES, read_text
 
@@ -112,10 +112,7 @@ def _apply(tree: Tree, override: str) -> None:
     keys = [key.strip() for key in dotted.split(".")]
     if not separator or not all(keys):
         raise InputError(f"--set {override}: write it as section.key=value")
-    value, alone = _parse(text.strip(), override), Tree()
-    put(alone, keys, value, f"--set {override}")
-    refuse_removed(alone, f"--set {override}")
-    put(tree, keys, value, f"--set {override}")
+    put(tree, keys, _parse(text.strip(), override), f"--set {override}")
 
 
 def _parse(text: str, override: str) -> object:

@@ -12,7 +12,6 @@ from typing import Any, TypeVar, get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tmapr.config.removed import find_removed
 from tmapr.config.settings import Settings
 from tmapr.exceptions import InputError
 
@@ -53,7 +52,6 @@ def put(tree: Tree, keys: Sequence[str], value: object, where: str) -> None:
 
 def from_tree(model: type[AnySettings], tree: Tree, where: str) -> AnySettings:
     """Validated settings, or one line that names the place, the value and what is allowed."""
-    refuse_removed(tree, where)
     if model.unnamed in tree:
         raise InputError(f"{where}: {_explain_unknown(model, (model.unnamed,))}")
     try:
@@ -61,13 +59,6 @@ def from_tree(model: type[AnySettings], tree: Tree, where: str) -> AnySettings:
         return model.model_validate_json(json.dumps(_fold(model, tree), default=str))
     except ValidationError as error:
         raise InputError(" ".join(f"{where}: {_explain(model, error.errors()[0])}".split())) from None
-
-
-def refuse_removed(tree: Tree, where: str) -> None:
-    """Say what became of a setting that earlier versions had."""
-    removed = find_removed(tree)
-    if removed:
-        raise InputError(f"{where}: {removed}")
 
 
 def _fold(model: type[Settings], tree: Tree) -> Tree:

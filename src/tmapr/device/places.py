@@ -151,10 +151,6 @@ class DevicePlaces:
         spread = self._kernels.spread if self._kernels else self._points.spread
         return self._project(spread(view, self._variation.step if step is None else step))
 
-    def lay(self, view: Float[Tensor, " dim"], squares: Float[Tensor, "3 blocks"]) -> Float[Tensor, "3 features"]:
-        """The same where kernels have left the points' squares by blocks."""
-        return self._project(self._kernels.lay(view, self.step, squares)) if self._kernels else self.spread(view)
-
     @property
     def step(self) -> Float[Tensor, " dim"]:
         """One deviation along U's direction."""

@@ -1,17 +1,15 @@
-"""The protocol on a device: whole frames on the clock, every part by events, its floor and its eager form beside it."""
+"""The protocol on a device: whole frames on the clock, every part by events, its floor beside it."""
 
 import numpy as np
 import torch
 
 from tmapr.artifacts.documents.latency import FrameLatency
 from tmapr.latency.bench import Measured, Tell, count_accepted
-from tmapr.latency.eager import EagerFrame, fits, repeat_frames
 from tmapr.latency.events import DeviceTimer, Turns
 from tmapr.latency.parts import (
     Pieces,
     Stages,
     gather_pieces,
-    time_eagerly,
     time_learning,
     time_recognition,
     time_seeing,
@@ -55,8 +53,6 @@ def measure_there(work: Workload, sight: DeviceSight, updates: int, tell: Tell, 
     with torch.inference_mode():
         stages, pieces = Stages(timer), gather_pieces(work, sight)
         _time_parts(stages, timer, pieces, work, updates)
-        tell("the same eagerly")
-        eager = _time_eagerly(stages, timer, EagerFrame(work, sight, pieces.placer), work) if fits(work) else None
     whole = watch.latencies()
     turns = stages.turns | {"search": stages.turns["search_read"] + stages.turns["conclude"]}
     parts = {name: summarize_turns(turns[part]) for name, part in _SAME.items() if part in turns}
@@ -64,7 +60,7 @@ def measure_there(work: Workload, sight: DeviceSight, updates: int, tell: Tell, 
         parts | whole,
         summarize_updates(stages.turns["update"]),
         accepted,
-        _describe_frame(watch.seconds("cycle"), stages, eager),
+        _describe_frame(watch.seconds("cycle"), stages),
         stages.tabulate(),
         (stages.bandwidth / _GIGA, stages.link / _GIGA),
     )
@@ -77,16 +73,6 @@ def _time_parts(stages: Stages, timer: DeviceTimer, pieces: Pieces, work: Worklo
     time_learning(stages, timer, pieces, work, updates)
 
 
-def _time_eagerly(stages: Stages, timer: DeviceTimer, frame: EagerFrame, work: Workload) -> Turns:
-    """Whole frames, then their parts."""
-    turns = timer.clock(repeat_frames(frame, work))
-    time_eagerly(stages, frame, work)
-    return turns
-
-
-def _describe_frame(turns: Turns, stages: Stages, eager: Turns | None) -> FrameLatency:
+def _describe_frame(turns: Turns, stages: Stages) -> FrameLatency:
     p50, p99 = (1e3 * float(each) for each in np.percentile(turns, (50, 99)))
-    beside = (None, None) if eager is None else tuple(1e3 * float(each) for each in np.percentile(eager, (50, 99)))
-    return FrameLatency(
-        p50_ms=p50, p99_ms=p99, floor_ms=stages.floor(*_WHOLE), eager_p50_ms=beside[0], eager_p99_ms=beside[1]
-    )
+    return FrameLatency(p50_ms=p50, p99_ms=p99, floor_ms=stages.floor(*_WHOLE))

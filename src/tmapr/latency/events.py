@@ -1,4 +1,4 @@
-"""Time on a device: by its events around what is asked for, or on the clock until it is done; on a CPU by the clock."""
+"""Time on a device, by its events around what is asked for; on a CPU by the clock."""
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
@@ -51,12 +51,6 @@ class DeviceTimer:
         """Work as a graph of its own."""
         return self.time(Recorded(work, self.device), before, rounds)
 
-    def clock(self, work: Work, rounds: int | None = None) -> Turns:
-        """Work as it is called, until the host sees that it is done."""
-        for _ in range(_WARM_UPS):
-            work()
-        return np.array([self._clock_to_the_end(work) for _ in range(rounds or self._rounds)])
-
     def measure_bandwidth(self) -> float:
         """Bytes a second of a copy on the device, read and written."""
         return 2 * self._source.nbytes / float(np.median(self.time(self._copy, rounds=_AHEAD)))
@@ -75,13 +69,6 @@ class DeviceTimer:
 
     def _copy(self) -> None:
         self._target.copy_(self._source)
-
-    def _clock_to_the_end(self, work: Work) -> float:
-        self.settle()
-        start = perf_counter()
-        work()
-        self.settle()
-        return perf_counter() - start
 
     def _time_some(self, work: Work, before: Work, count: int) -> Iterator[float]:
         events = [(_make_event(), _make_event()) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""The parts of a frame's way on a device, each by events of its own: its time, what it must move, its time eagerly.
+"""The parts of a frame's way on a device, each by events of its own: its time, what it must move.
 
 Every part is made from the pieces that a localizer there is made of, and does to them what a frame does.
 """
@@ -18,8 +18,7 @@ from tmapr.device.placing import DevicePlacer, split_numbers
 from tmapr.device.triangle import UPDATES as WAITING
 from tmapr.device.views import Glimpse
 from tmapr.device.way import DeviceWay
-from tmapr.latency.eager import EagerFrame, widen
-from tmapr.latency.events import DeviceTimer, Turns, Work
+from tmapr.latency.events import DeviceTimer, Turns
 from tmapr.latency.sight import DeviceSight
 from tmapr.latency.workload import Workload, revisit
 from tmapr.localizer import Localizer
@@ -35,10 +34,8 @@ class Stages:
     """Collects what was measured."""
 
     def __init__(self, timer: DeviceTimer) -> None:
-        self._timer = timer
         self.turns: dict[str, Turns] = {}
         self._floors: dict[str, float] = {}
-        self._eager: dict[str, float] = {}
         self.bandwidth, self.link = timer.measure_bandwidth(), timer.measure_link()
 
     def add(self, name: str, turns: Turns, moved: int = 0, linked: int = 0) -> None:
@@ -46,10 +43,6 @@ class Stages:
         self.turns[name] = turns
         if moved or linked:
             self._floors[name] = moved / self.bandwidth + linked / self.link
-
-    def compare(self, name: str, eagerly: Work) -> None:
-        """The same part, eagerly."""
-        self._eager[name] = float(np.median(self._timer.clock(eagerly)))
 
     def floor(self, *names: str) -> float:
         """Milliseconds of the named parts, by what they move."""
@@ -62,13 +55,12 @@ class Stages:
     def _summarize(self, name: str) -> DeviceStage:
         turns = 1e3 * self.turns[name]
         p50, p99 = (float(each) for each in np.percentile(turns, (50, 99)))
-        floor, eager = self._floors.get(name), self._eager.get(name)
+        floor = self._floors.get(name)
         return DeviceStage(
             mean_ms=float(turns.mean()),
             p50_ms=p50,
             p99_ms=p99,
             floor_ms=None if floor is None else 1e3 * floor,
-            eager_ms=None if eager is None else 1e3 * eager,
         )
 
 
@@ -206,23 +198,3 @@ def time_learning(stages: Stages, timer: DeviceTimer, pieces: Pieces, work: Work
     ridge.flush()
     stages.add("update", timer.time_recorded(update, advance, updates), moved)
     ridge.check()
-
-
-def time_eagerly(stages: Stages, frame: EagerFrame, work: Workload) -> None:
-    """The same parts, as PyTorch does them when they are called one by one."""
-    shown = work.frames[_FIRST - 1]
-    image, counts = shown.image(), frame.copy_in(shown.image())
-    picture = frame.prepare(counts)
-    descriptor = frame.see(picture, shown.index)
-    found, rows = frame.recognise(descriptor), frame.spread(descriptor)
-    stages.compare("copy_in", lambda: frame.copy_in(image))
-    stages.compare("preparation", lambda: frame.prepare(counts))
-    stages.compare("network", lambda: frame.see(picture, shown.index))
-    stages.compare("encode", lambda: frame.see(frame.prepare(counts), shown.index))
-    stages.compare("asked", lambda: frame.spread(descriptor))
-    stages.compare("search_read", lambda: frame.multiply(descriptor))
-    stages.compare("ridge_read", lambda: frame.observe(rows))
-    stages.compare("recognition", lambda: frame.recognise(descriptor))
-    stages.compare("route_filter", lambda: frame.locate(descriptor, found, shown.stamp))
-    exact, wide, weights = widen(frame.ridge), rows.double(), frame.weights.double()
-    stages.compare("update", lambda: exact.learn(wide, 0, weights))

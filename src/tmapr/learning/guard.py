@@ -39,9 +39,9 @@ _ALARM = 12.0
 LAYOUT = {
     "passed": Array("b"),
     "tally": Array("f", "3"),
-    "doubt": Array("f", "", 0, optional=True),
-    "resting": Array("b", optional=True),
-    "rollbacks": Array("i", "", 0, optional=True),
+    "doubt": Array("f", "", 0),
+    "resting": Array("b"),
+    "rollbacks": Array("i", "", 0),
 }
 """Of what `Guard.arrays` gives; `base.` holds the classifier that it began as, where there is one."""
 _log = logging.getLogger("tmapr")
@@ -150,8 +150,7 @@ class Guard:
         """Continue from where `arrays` were taken; `learned` says what a classifier of this map is like."""
         self.passed = bool(arrays["passed"])
         self.tally.count, self.tally.mean, self.tally.variance = arrays["tally"].tolist()
-        if "doubt" in arrays:  # an earlier version never went back
-            self.doubt, self.resting = float(arrays["doubt"]), bool(arrays["resting"])
-            self.rollbacks = int(arrays["rollbacks"])
+        self.doubt, self.resting = float(arrays["doubt"]), bool(arrays["resting"])
+        self.rollbacks = int(arrays["rollbacks"])
         base = take(arrays, "base.")
         self.base = learned.continue_from(base) if base else None

@@ -50,10 +50,10 @@ LAYOUT = {
     "exams.metres": Array("f", "exams", 0),
     "exam_vectors": Array("f", "exams width"),
     "labels": Array("i", "", 0),
-    "due.vectors": Array("f", "due width", optional=True),
-    "due.positions": Array("f", "due 2", -FARTHEST, FARTHEST, optional=True),
-    "due.differences": Array("f", "own width", optional=True),
-    "due.own": Array("b", "due", optional=True),
+    "due.vectors": Array("f", "due width"),
+    "due.positions": Array("f", "due 2", -FARTHEST, FARTHEST),
+    "due.differences": Array("f", "own width"),
+    "due.own": Array("b", "due"),
     **put("balance.", balance.LAYOUT),
     **put("guard.", guard.LAYOUT),
 }
@@ -260,8 +260,6 @@ class Student:
         }
 
     def _unpack_due(self, arrays: Arrays) -> deque[_Due]:
-        if not arrays:  # an earlier version learned all at once
-            return deque()
         own, rows = iter(arrays["differences"]), zip(arrays["vectors"], arrays["positions"], strict=True)
         if int(np.count_nonzero(arrays["own"])) != len(arrays["differences"]):
             raise ValueError(f"{len(arrays['differences'])} lessons of {int(arrays['own'].sum())} are from views")

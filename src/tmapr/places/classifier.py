@@ -248,7 +248,7 @@ class Classifier:
         if classifier._mixtures:
             classifier._mixtures = Mixtures.from_arrays(settings.mixture, take(learned, "mixtures."))
         ledger = take(learned, "ledger.")
-        # A₀ and states of version 2 have none: what they learned is known by its sum alone.
+        # A₀ has none: what it learned is known by its sum alone.
         classifier._ledger = Ledger.from_arrays(ledger) if ledger else Ledger(classifier._ridge.weights.tobytes())
         classifier._refuse_mixture()
         return classifier

@@ -15,11 +15,15 @@ import numpy as np
 from jaxtyping import Float, UInt64
 
 from tmapr.artifacts.arrays import Arrays
+from tmapr.artifacts.layout import Array
 from tmapr.exceptions import InputError, StateError
 from tmapr.places.grid import CellIndex, Grid
 
 _BYTES = 8
 _FIRST_CAPACITY = 64
+
+LAYOUT = {"names": Array("u", "standing", anything=True), "last": Array("u", f"{_BYTES}")}
+"""Of what `Ledger.arrays` gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +188,7 @@ class Ledger:
         """Where a lesson stands; one that does not was learned elsewhere, or is unlearned already."""
         found = np.flatnonzero(self.names == np.uint64(name))
         if not len(found):
-            raise InputError(
-                "the lesson was not learned here, or is unlearned already; each is unlearned once, and those from"
-                " before a state of version 2 was saved cannot be"
-            )
+            raise InputError("the lesson was not learned here, or is unlearned already; each is unlearned once")
         return int(found[-1])
 
     def strike(self, place: int) -> None:

@@ -8,7 +8,7 @@ pairs are right; together they re-rank at least as well as either. What is drawn
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, hypot, log1p, sin
+from math import log1p
 
 import cv2
 import numpy as np
@@ -25,20 +25,6 @@ _OFF_LINE, _OFF_PLACE = 2.0, 12.0
 _DRAWS, _CONFIDENCE = 200, 0.99
 _FEWEST = 8
 """Pairs that a fundamental matrix follows from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Similarity:
-    """Turns, scales and moves points of the reference onto those of the query; all in longer sides of a picture."""
-
-    scale: float
-    angle: float
-    offset: Float32[np.ndarray, "2"]
-
-    def move(self, points: Float32[np.ndarray, "count 2"]) -> Float32[np.ndarray, "count 2"]:
-        """Where the query shows points of the reference."""
-        turn = self.scale * np.array([[cos(self.angle), -sin(self.angle)], [sin(self.angle), cos(self.angle)]])
-        return (points @ turn.T + self.offset).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,18 +52,6 @@ class Matches:
     def strength(self) -> float:
         """How much speaks for one place; 0.15 of it and the cosine together re-rank well on real pairs."""
         return log1p(self.inliers) + log1p(int(self.aligned.sum()))
-
-    def fit_similarity(self) -> Similarity | None:
-        """What turns, scales and moves aligned points of the reference onto the query's; None: nothing does."""
-        if not self.aligned.any():
-            return None
-        mapped, asked = (_PIXELS * side[self.aligned] for side in (self.reference, self.query))
-        matrix, _ = cv2.estimateAffinePartial2D(mapped, asked, method=cv2.RANSAC, ransacReprojThreshold=_OFF_PLACE)
-        if matrix is None or not np.isfinite(matrix).all():
-            return None
-        along, across = float(matrix[0, 0]), float(matrix[1, 0])
-        angle = float(np.arctan2(across, along))
-        return Similarity(hypot(along, across), angle, (matrix[:, 2] / _PIXELS).astype(np.float32))
 
 
 def measure_surplus(

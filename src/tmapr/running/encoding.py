@@ -22,7 +22,7 @@ from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
 from tmapr.running.assembly import Assembly, stream_new
 from tmapr.running.keypoints import KeypointCache, attach_keypoints
-from tmapr.running.renewal import Attempt, Renewal, compare, is_earlier, is_unchanged_whole, renew_all
+from tmapr.running.renewal import Attempt, Renewal, compare, is_unchanged_whole, renew_all
 from tmapr.stages import Backend
 from tmapr.types import CoordinateFrame, Fault, Watch
 
@@ -171,7 +171,7 @@ class Encoding:
             self.tell(f"{name}: {attempt.renewal.describe() if attempt.source else self._explain(path)}")
 
     def _find_usable(self, path: Path) -> Recording | None:
-        """Kept percepts of this version that say what they were made from, with this perception; no program's own."""
+        """Kept percepts that say what they were made from, with this perception; no program's own."""
         if not path.exists():
             return None
         try:
@@ -181,7 +181,7 @@ class Encoding:
                 return None
             raise
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
-        return None if changes or is_earlier(kept) or self._trust == "nothing" else kept
+        return None if changes or kept.sources is None or self._trust == "nothing" else kept
 
     def _explain(self, path: Path) -> str:
         """Why nothing of kept percepts can be used."""
@@ -189,9 +189,8 @@ class Encoding:
         changes = self._experiment.perception.changes_since(kept.origin, str(path))
         if changes:
             why = f"made with {'; '.join(changes)}"
-        elif is_earlier(kept):
-            missed = "kept no sources" if kept.sources is None else "did not look for turns"
-            why = f"of an earlier version, which {missed}"
+        elif kept.sources is None:
+            why = "kept without what they were made from"
         else:
             why = f"made in {kept.precision}, images changed, and here it is {self.precision}"
         return f"its percepts were {why}; all images are encoded again"

@@ -3,8 +3,7 @@
 A run whose experiment, map or percepts changed after its estimates were made is refused.
 """
 
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from tmapr.artifacts.documents.runs import Provenance
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.results import name_published, read_whole
 from tmapr.artifacts.run import RunFolder, file_digest
-from tmapr.artifacts.trajectory import EstimateTable, FirstCandidates, load_estimates
+from tmapr.artifacts.trajectory import load_estimates
 from tmapr.evaluation.trial import Trial
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, read_experiment
@@ -95,7 +94,7 @@ class FinishedRun:
 
     def _load_trial(self, name: str) -> Trial:
         path = self.folder.estimates(name)
-        table = self._with_first(load_estimates(path), path)
+        table = load_estimates(path)
         recording = self._load_recording(name)
         if not np.array_equal(table.stamps, recording.stamps):
             raise InputError(f"{path}: its frames are not those of the percepts; run again")
@@ -111,16 +110,13 @@ class FinishedRun:
 
     def _refuse_changed(self, name: str, recording: Recording, *, learned: bool) -> None:
         """Refuse a sequence that the estimates no longer follow from; its true positions only if they were learned."""
-        made_from = (self.provenance.made_from or {}).get(name)
-        if made_from is None:  # of an earlier version
-            return
-        now = recording.marks
+        made_from, now = self.provenance.made_from[name], recording.marks
         if made_from.percepts != now.percepts or (learned and made_from.truth != now.truth):
             what = "percepts" if made_from.percepts != now.percepts else "positions"
             raise InputError(f"{name}: its {what} have changed since the estimates were made; run `tmapr run` again")
 
     def _load_beliefs(self, name: str, frames: int) -> RouteBeliefs | None:
-        """None for a run with the paper's method, or of a version that did not keep them."""
+        """None for a run with the paper's method."""
         path = self.folder.beliefs(name)
         if not path.exists():
             return None
@@ -128,16 +124,6 @@ class FinishedRun:
         if len(beliefs) != frames:
             raise InputError(f"{path}: has {len(beliefs)} frames, the estimates have {frames}; run again")
         return beliefs
-
-    def _with_first(self, table: EstimateTable, path: Path) -> EstimateTable:
-        """The table with its first candidates, which those of earlier versions did not tell from the judged ones."""
-        if table.first.references.known.any() or not table.references.known.any():
-            return table
-        system = self.experiment.system
-        if system.retrieval.candidates > 1 or system.tracking.method == "route":
-            raise InputError(f"{path}: an earlier version did not write which candidate came first; run again")
-        judged = FirstCandidates(table.references, table.reference_positions, table.similarities, table.scores)
-        return replace(table, first=judged)
 
 
 def require_run(folder: RunFolder) -> None:

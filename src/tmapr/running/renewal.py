@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from tmapr.artifacts.percepts import VERSION, Recording
+from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.sources import UNREADABLE, Sources
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import Survey
@@ -64,11 +64,6 @@ class Attempt:
     def is_current(self) -> bool:
         """Whether nothing has to be written."""
         return self.renewal.current and self.renewal.remembered
-
-
-def is_earlier(kept: Recording) -> bool:
-    """Whether percepts are of a version that did not note all that is needed to tell which of them still stand."""
-    return kept.sources is None or kept.version < VERSION
 
 
 def is_unchanged_whole(kept: Recording, sequence: Sequence) -> bool:

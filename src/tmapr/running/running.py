@@ -116,8 +116,7 @@ def _open_map(experiment: Experiment, folder: RunFolder, encoding: Encoding, wat
             f"{folder.map}: what it was made from, {', '.join(changed)}, has changed since, and `tmapr upkeep` made it"
             f" ({environment.past[-1].told}); map the recordings as they are now, and do that again"
         )
-    why = "has changed since" if environment.made_from else "an earlier version did not note"
-    encoding.tell(f"{folder.map}: what it was made from, {', '.join(changed)}, {why}; mapped again")
+    encoding.tell(f"{folder.map}: what it was made from, {', '.join(changed)}, has changed since; mapped again")
     return make_map(experiment.system, *references, watch=watch), True
 
 

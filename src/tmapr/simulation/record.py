@@ -13,11 +13,11 @@ from dataclasses import asdict, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float32
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError
 
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.images import Counts
@@ -169,14 +169,6 @@ class Manifest(Settings):
     traverses: dict[str, Traverse] = Field({}, description="by name")
     whole: tuple[str, ...] = Field((), description="their names")
 
-    @field_validator("traverses", mode="before")
-    @classmethod
-    def _read_detours(cls, traverses: Any) -> Any:
-        """Before there were courses, a traverse was a detour or a lap."""
-        if not isinstance(traverses, dict):
-            return traverses
-        return {name: _name_course(traverse) for name, traverse in traverses.items()}
-
     def lacks(self, traverse: Traverse, out: Path) -> bool:
         """Whether the traverse is to be written; one that differs from what is there is refused."""
         if traverse.name in self.whole:
@@ -204,13 +196,6 @@ class Manifest(Settings):
     def _save(self, out: Path) -> "Manifest":
         write_text(out / MANIFEST, f"{self.model_dump_json(indent=1)}\n")
         return self
-
-
-def _name_course(traverse: Any) -> Any:
-    if not isinstance(traverse, dict) or "detour" not in traverse:
-        return traverse
-    named = {key: value for key, value in traverse.items() if key != "detour"}
-    return named | {"course": "detour" if traverse["detour"] else "lap"}
 
 
 def _refuse_traverses(traverses: abc.Sequence[Traverse]) -> None:

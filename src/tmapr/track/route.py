@@ -52,7 +52,7 @@ _BEST = 10
 
 LAYOUT = {
     **put("placer.", PLACER),
-    **{f"novelty.{name}": replace(array, optional=True) for name, array in NOVELTY.items()},
+    **put("novelty.", NOVELTY),
     "standing": Array("f", "2", 0),
     **put("placing.", PLACING),
     **put("belief.", BELIEF),

@@ -112,10 +112,8 @@ class Novelty:
         }
 
     def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; states of earlier versions have none."""
-        self.forget()
-        if arrays:
-            self._means, self._variances = np.array(arrays["usual"])
-            self._views, self._strange_views = np.array(arrays["counts"][:3]), float(arrays["counts"][3])
-            self._strange = list(np.array(arrays["strange"]))
-            self._key, self._last = (np.array(arrays[each]) if each in arrays else None for each in ("key", "last"))
+        """Continue from where `arrays` were taken."""
+        self._means, self._variances = np.array(arrays["usual"])
+        self._views, self._strange_views = np.array(arrays["counts"][:3]), float(arrays["counts"][3])
+        self._strange = list(np.array(arrays["strange"]))
+        self._key, self._last = (np.array(arrays[each]) if each in arrays else None for each in ("key", "last"))

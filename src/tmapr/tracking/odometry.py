@@ -12,8 +12,8 @@ from tmapr.tracking.speeds import UNCHANGED
 from tmapr.types import Estimate, Odometry
 
 LAYOUT = {
-    "told": Array("f", "2", optional=True),
-    "views": Array("i", "2", -1, UNCHANGED, optional=True),
+    "told": Array("f", "2"),
+    "views": Array("i", "2", -1, UNCHANGED),
 }
 """Of what `OdometryTrust.arrays` gives."""
 
@@ -51,6 +51,5 @@ class OdometryTrust:
         return {"told": np.array(self._told), "views": np.array(self._views, dtype=np.int64)}
 
     def restore(self, arrays: Arrays) -> None:
-        """Continue from where `arrays` were taken; without any, from nothing."""
-        if arrays:
-            self._told, self._views = arrays["told"].tolist(), arrays["views"].tolist()
+        """Continue from where `arrays` were taken."""
+        self._told, self._views = arrays["told"].tolist(), arrays["views"].tolist()

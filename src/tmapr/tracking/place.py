@@ -44,8 +44,8 @@ LAYOUT = {
     "metres": Array("f", "measured"),
     "levels": Array("f", "4 measures"),
     "level_views": Array("f", "2", 0),
-    "reckoned": Array("f", "reckoned", -FARTHEST, FARTHEST, optional=True),
-    "turned": Array("f", "4", optional=True),
+    "reckoned": Array("f", "reckoned", -FARTHEST, FARTHEST),
+    "turned": Array("f", "4"),
 }
 """Of what `Placer.arrays` gives."""
 
@@ -214,8 +214,6 @@ class Placer:
             raise ValueError(f"levels have the shape {arrays['levels'].shape}")
         self.levels.means, self.levels.variances = np.split(np.array(arrays["levels"]), 2)
         self.levels.views = np.array(arrays["level_views"])
-        self.reckoning, self._turned = Reckoning(self.radius), Turned()
-        if "reckoned" in arrays and "turned" in arrays:  # states of earlier versions have none
-            self.reckoning.restore(arrays["reckoned"])
-            self._turned = Turned.from_numbers(arrays["turned"])
+        self.reckoning, self._turned = Reckoning(self.radius), Turned.from_numbers(arrays["turned"])
+        self.reckoning.restore(arrays["reckoned"])
         self.restore_learned(arrays)

@@ -39,7 +39,7 @@ from tmapr.training.examples import Examples
 from tmapr.training.store import read_shards, write_shards
 from tmapr.types import CoordinateFrame, Frame, Watch
 
-KIND, VERSION = "examples", 2
+KIND, VERSION = "examples", 1
 _INDEX = "index.npz"
 
 
@@ -169,7 +169,7 @@ class ExampleCache:
                 return None
             return self._read(folder)
         except InputError:
-            self.remarks.append(f"{folder}: damaged, or of an earlier version; made again")
+            self.remarks.append(f"{folder}: damaged, or of another version; made again")
             return None
 
     def _renew(self, name: str, folder: Path) -> bool:

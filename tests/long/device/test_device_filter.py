@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from routes import ROUTES, random_evidence, random_step
-from tmapr.device.filter import DeviceRouteFilter, DeviceStep, RouteBelief
+from tmapr.device.filter import DeviceRouteFilter, DeviceStep
 from tmapr.tracking.filter import RouteFilter
 
 CPU = torch.device("cpu")
@@ -18,12 +18,6 @@ def put(number):
 
 def put_step(step):
     return DeviceStep(put(step.seconds), put(step.change), put(step.metres))
-
-
-def take_belief(host):
-    """The host's belief as a device has it."""
-    tensors = (torch.tensor(each) for each in (np.stack([host.on, host.mimic]), host.off, host.reach, host.pace))
-    return RouteBelief(*tensors, put(host._begun))
 
 
 def same_belief(found, host, atol=1e-12):

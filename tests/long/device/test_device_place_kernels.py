@@ -16,8 +16,6 @@ GAUSSIANS = {"M": 3, "M_UP": 4, "DIM": 32, "DIM_UP": 32}
 SHAPES = {
     "note_view": {"BLOCK": 128},
     "measure_mean": {"COUNTS": True, "BLOCKS_UP": 128},
-    "measure_view": {"BLOCK": 128},
-    "move_view": {"SPREADS": True, **BLOCKS},
     "measure_points": {"BLOCK": 128},
     "lay_points": {"ON_SPHERE": True, **BLOCKS},
     "square_blocks": {"BLOCK": 128},

@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 from tmapr.experiment import read_experiment  # noqa: E402
 from tmapr.latency.bench import invent_benchmark, measure  # noqa: E402
 from tmapr.latency.device import measure_there  # noqa: E402
-from tmapr.latency.eager import EagerRidge  # noqa: E402
 from tmapr.latency.events import DeviceTimer  # noqa: E402
 from tmapr.latency.perceiver import open_there  # noqa: E402
 from tmapr.latency.protocol import Stopwatch, time_localization  # noqa: E402
@@ -56,15 +55,9 @@ def test_reads_of_memory_have_a_floor_and_launches_have_none(measured):
     assert all(parts[name].floor_ms > 0 for name in bounded)
 
 
-def test_parts_that_are_written_eagerly_stand_beside_it(measured):
-    beside = {name for name, part in measured.device_stages.items() if part.eager_ms}
-    assert beside == PARTS - {"place_scores", "conclude", "crossing", "lesson", "flush"}
-
-
-def test_the_frame_is_the_whole_cycle_and_eagerly_too(measured):
+def test_the_frame_is_the_whole_cycle(measured):
     cycle = measured.stages["cycle"]
     assert (measured.frame.p50_ms, measured.frame.p99_ms) == pytest.approx((cycle.p50_ms, cycle.p99_ms))
-    assert measured.frame.eager_p50_ms > 0
     assert measured.frame.floor_ms > 0
 
 
@@ -97,18 +90,6 @@ def test_what_is_not_localized_there_is_timed_as_before(benchmark, settings):
     )
     work = replace(benchmark.work, system=elsewhere)
     assert measure(replace(benchmark, work=work), 3, lambda line: None).device_stages is None
-
-
-def test_the_eager_update_is_the_batch_solution(rng):
-    rows, weights = rng.normal(size=(4, 3, 12)), np.array([1.0, 0.5, 0.25])
-    ridge = EagerRidge(torch.eye(12, dtype=torch.float64) / 0.1, torch.zeros(12, 2, dtype=torch.float64))
-    for turn, each in enumerate(rows):
-        ridge.learn(torch.tensor(each), turn % 2, torch.tensor(weights))
-    X, w = rows.reshape(-1, 12), np.tile(weights, 4)
-    Y = np.repeat(np.eye(2)[[0, 1, 0, 1]], 3, axis=0)
-    K = np.linalg.inv(0.1 * np.eye(12) + X.T @ (w[:, None] * X))
-    np.testing.assert_allclose(ridge.K, K, atol=1e-9)
-    np.testing.assert_allclose(ridge.W, K @ X.T @ (w[:, None] * Y), atol=1e-9)
 
 
 def test_what_is_done_before_a_turn_is_not_timed():

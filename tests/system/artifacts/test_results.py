@@ -79,7 +79,7 @@ def test_only_the_last_results_are_kept(folder):
     assert sorted(generations) == [name_published(folder), "current"]
 
 
-def test_plain_files_of_an_earlier_version_are_taken_over(tmp_path):
+def test_plain_files_are_taken_over(tmp_path):
     folder = RunFolder(tmp_path / "run")
     for name in FILES:
         write_text(folder.path / name, "old")

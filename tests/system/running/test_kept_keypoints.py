@@ -130,7 +130,7 @@ def test_the_paper_s_method_pays_for_none(home):
     assert load_map(home, "paper").memory.keypoints is None
 
 
-def test_a_run_folder_of_an_earlier_version_gets_them_without_being_encoded_or_mapped_again(home):
+def test_a_run_folder_without_them_gets_them_without_being_encoded_or_mapped_again(home):
     kept = (home / "run/percepts/noon.npz").read_bytes()
     digest = load_map(home).digest
     for name in ("percepts/noon.keypoints.npz", "percepts/night.keypoints.npz", "keypoints.npz"):

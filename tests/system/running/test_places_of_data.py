@@ -1,4 +1,4 @@
-"""Run folders and projects that are moved, linked, or of earlier versions: their recordings are found again."""
+"""Run folders and projects that are moved or linked: their recordings are found again."""
 
 import shutil
 from contextlib import chdir
@@ -8,9 +8,7 @@ import pytest
 
 from commandline import command
 from tmapr.artifacts.run import RunFolder
-from tmapr.config import dump_toml
-from tmapr.experiment import is_data_there, load, read_experiment
-from tmapr.running import running
+from tmapr.experiment import is_data_there
 from tmapr.running.finished import FinishedRun
 from walked import write_walk
 
@@ -79,30 +77,3 @@ def test_runs_that_are_a_link_to_another_disk_find_their_data(project, tmp_path,
         assert command(verb, "walk.toml", "--quiet") == 0
     assert remarks("runs/walk") == []
     assert remarks(tmp_path / "disk/of/many/walk") == []
-
-
-@pytest.fixture
-def old(project, monkeypatch):
-    """A run folder as earlier versions wrote them: paths as they were from the shell."""
-    monkeypatch.chdir(project)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(running, "dump_experiment", lambda experiment, _: dump_toml(experiment))
-        assert command("run", "walk.toml", "--quiet") == 0
-    assert 'root = "data"' in Path("runs/walk/experiment.toml").read_text()
-    return project
-
-
-def test_a_run_of_an_earlier_version_is_read_from_where_it_was_made_with_a_remark(old, capsys):
-    (remark,) = remarks("runs/walk")
-    assert remark.startswith("runs/walk/experiment.toml: data.root is 'data'")
-    assert "`tmapr run`" in remark
-    assert command("evaluate", "runs/walk") == 0
-    assert capsys.readouterr().err == f"{remark}\n"
-    assert load("runs/walk").step is not None
-
-
-def test_running_it_again_brings_it_up_to_date(old, capsys):
-    assert command("run", "runs/walk/experiment.toml") == 0
-    assert capsys.readouterr().err.count("\n") == 1
-    assert remarks("runs/walk") == []
-    assert read_experiment(Path("runs/walk/experiment.toml")).data.root == "data"

@@ -20,9 +20,8 @@ from renewed import (
     replace_image,
     tear,
 )
-from tmapr.artifacts.arrays import load_arrays, save_arrays
 from tmapr.artifacts.images import write_frame
-from tmapr.artifacts.percepts import KIND, VERSION, Origin, Recording
+from tmapr.artifacts.percepts import Origin, Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.exceptions import InputError
 from tmapr.experiment import read_experiment
@@ -88,7 +87,7 @@ def test_a_program_s_own_percepts_are_never_encoded_over(home):
     assert path.read_bytes() == before
 
 
-def test_percepts_of_an_earlier_version_are_encoded_once_more(home):
+def test_percepts_that_do_not_say_what_they_were_made_from_are_encoded_once_more(home):
     path = home / "run/percepts/night.npz"
     before = path.read_bytes()
     replace(Recording.load(path), sources=None).save(path)
@@ -124,37 +123,6 @@ def test_percepts_of_two_precisions_are_not_put_into_one_file(home, halved):
     make(home, home / "fresh")
     assert halved.read_bytes() == (home / "fresh/percepts/night.npz").read_bytes()
     assert Recording.load(halved).precision == "float32"
-
-
-@pytest.fixture
-def unturned(home):
-    """The home as version 3 would have left it."""
-    before = {name: (home / f"run/percepts/{name}.npz").read_bytes() for name in ("noon", "night")}
-    for name in before:
-        forget_shifts(home / f"run/percepts/{name}.npz")
-    return before
-
-
-def forget_shifts(path):
-    header, arrays = load_arrays(path, KIND, VERSION)
-    arrays.pop("shifts")
-    save_arrays(path, replace(header, version=3), arrays)
-
-
-def test_percepts_of_a_version_that_did_not_look_for_turns_are_encoded_once_more(home, unturned):
-    told = make(home, home / "run")
-    assert [line.endswith("all images are encoded again") for line in told] == [True, True]
-    for name, before in unturned.items():
-        assert (home / f"run/percepts/{name}.npz").read_bytes() == before
-    assert make(home, home / "run") == []
-
-
-def test_without_the_recording_they_are_used_as_they_are(home, unturned):
-    kept = {name: (home / f"run/percepts/{name}.npz").read_bytes() for name in unturned}
-    shutil.rmtree(home / "data")
-    make(home, home / "run")
-    assert {name: (home / f"run/percepts/{name}.npz").read_bytes() for name in unturned} == kept
-    assert {percept.shift for percept in Recording.load(home / "run/percepts/night.npz").percepts} == {None}
 
 
 def test_shifts_are_those_of_the_whole_stream_after_an_image_is_replaced_or_cannot_be_read(home):

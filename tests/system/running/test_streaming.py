@@ -3,7 +3,6 @@
 The second version here is a plain loop with a list for the labels that wait; it knows no teacher and no new drives.
 """
 
-import json
 import shutil
 from dataclasses import replace
 from itertools import pairwise
@@ -13,7 +12,7 @@ import pytest
 
 from interruptions import results_of
 from made_up import record_percepts, run_block, write_block
-from tmapr.artifacts.documents.runs import Errors, Provenance
+from tmapr.artifacts.documents.runs import Provenance
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.artifacts.trajectory import load_estimates, save_estimates
@@ -23,7 +22,7 @@ from tmapr.evaluation.loops import RADIUS
 from tmapr.evaluation.trial import Trial
 from tmapr.exceptions import InputError
 from tmapr.experiment import read_experiment
-from tmapr.running.evaluating import evaluate_run, read_errors, save_errors
+from tmapr.running.evaluating import evaluate_run
 from tmapr.running.finished import FinishedRun
 from tmapr.running.progressive import localize
 from tmapr.running.running import run_experiment
@@ -216,23 +215,6 @@ def test_a_fitted_trajectory_is_fitted_as_a_whole(streamed):
         assert fitted.stream.while_learning[name].whole.rmse == pytest.approx(entry.fused.rmse)
         assert entry.fused.rmse < plain.test[name].fused.rmse
     assert fitted.stream.asked_again == plain.stream.asked_again
-
-
-def test_errors_of_an_earlier_version_are_read(home):
-    folder = run_copy(home, "data.test=['evening']")
-    run = FinishedRun.load(folder)
-    save_errors(evaluate_run(run), folder)
-    written = json.loads(folder.errors.read_text())
-    del written["stream"]
-    for entry in written["test"].values():
-        for key in ("protocol", "labels", "trained"):
-            del entry[key]
-    folder.errors.unlink()
-    folder.errors.write_text(json.dumps(written))
-    read = read_errors(run)
-    assert read.test["evening"].protocol_name == "test"
-    assert (read.test["evening"].labels, read.test["evening"].trained, read.stream) == (None, None, None)
-    assert read == Errors.load(folder.errors, "")
 
 
 def test_a_run_that_is_cut_off_in_the_stream_leaves_the_last_one(home):

@@ -10,7 +10,6 @@ import pytest
 from commandline import command
 from filmed import film, seen_in
 from made_up import record_percepts
-from tmapr.artifacts.arrays import load_arrays, save_arrays
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import load_settings
@@ -148,27 +147,6 @@ def test_the_written_experiment_names_both_and_a_single_one_as_ever(folder, tmp_
     assert single.data.reference == "there"
 
 
-def test_a_map_of_version_1_is_read_and_its_traverse_has_the_name_that_the_experiment_has_for_it(
-    folder, recordings, tmp_path
-):
-    old = RunFolder(tmp_path)
-    for recording in recordings.values():
-        recording.save(old.percepts(recording.sequence))
-    given = ["--run", old.path, "--set", 'data.reference="there"', "--quiet"]
-    file = folder.path.parent / "road.toml"
-    assert command("map", file, *given) == command("run", file, *given) == 0
-    estimates = old.estimates("dusk").read_bytes()
-    header, arrays = load_arrays(old.map, "map", 4)
-    later = ("memory.sequences", "memory.headings", "memory.turn_gain")
-    kept = {name: array for name, array in arrays.items() if name not in later}
-    save_arrays(old.map, replace(header, version=1), kept)
-    assert command("run", file, *given) == 0
-    assert old.estimates("dusk").read_bytes() == estimates
-    read = Map.load(old.map, read_experiment(old.experiment).system).memory
-    np.testing.assert_array_equal(read.headings, arrays["memory.headings"])
-    assert command("run", file, "--run", old.path, "--quiet") == 2
-
-
 @pytest.fixture(scope="module")
 def unposed(folder, recordings):
     """Estimates of the same drive without a pose head."""
@@ -242,19 +220,6 @@ def test_without_shifts_a_map_knows_no_gain(system, recordings, tmp_path):
     assert np.isnan(made.memory.turn_gain)
     made.save(tmp_path / "map.npz")
     assert np.isnan(Map.load(tmp_path / "map.npz", system).memory.turn_gain)
-
-
-def test_a_map_of_version_2_is_read_and_knows_no_gain(system, recordings, tmp_path, rng):
-    path = tmp_path / "map.npz"
-    made = make_map(system, turning(recordings["there"], 0.9, rng))
-    made.save(path)
-    header, arrays = load_arrays(path, "map", 4)
-    arrays.pop("memory.turn_gain")
-    save_arrays(path, replace(header, version=2), arrays)
-    read = Map.load(path, system).memory
-    assert np.isnan(read.turn_gain)
-    np.testing.assert_array_equal(read.headings, made.memory.headings)
-    np.testing.assert_array_equal(read.sequences, made.memory.sequences)
 
 
 def test_a_made_up_stream_for_the_latency_never_goes_back_in_time(folder):

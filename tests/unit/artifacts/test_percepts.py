@@ -13,8 +13,7 @@ from tmapr.types import CoordinateFrame, Fault, Odometry
 FRAMES, DIM = 6, 16
 STAMP = 1_628_847_484_123_456_789
 NOTHING = [np.nan, np.nan]
-OLD = ("stamps", "descriptors", "positions", "headings", "faults", "truth")
-"""The arrays of version 1."""
+ARRAYS = ("stamps", "descriptors", "positions", "headings", "faults", "truth", "motion", "truth_headings", "shifts")
 SHIFTS = [np.nan, 0.125, -1.0, np.nan, np.nan, 1 / 3]
 
 
@@ -138,18 +137,7 @@ def test_recorded_headings_read_back_bit_for_bit_beside_those_of_the_pose_head(r
     assert [percept.heading for percept in again.percepts] == [percept.heading for percept in recording.percepts]
 
 
-def test_a_cache_of_version_1_is_read_without_motion_and_recorded_headings(recording, again, path):
-    header, arrays = load_arrays(path, KIND, VERSION)
-    save_arrays(path, replace(header, version=1), {name: array for name, array in arrays.items() if name in OLD})
-    old = Recording.load(path)
-    assert [percept.motion for percept in old.percepts] == [None] * FRAMES
-    assert [percept.shift for percept in old.percepts] == [None] * FRAMES
-    assert old.headings is None
-    np.testing.assert_array_equal(old.truth, again.truth)
-    assert [percept.heading for percept in old.percepts] == [percept.heading for percept in again.percepts]
-
-
-@pytest.mark.parametrize("name", [*OLD, "motion", "truth_headings", "shifts"])
+@pytest.mark.parametrize("name", ARRAYS)
 def test_a_missing_array_is_refused_by_name(name, tampered):
     assert f"night__left.npz: has no array '{name}'" in tampered(**{name: None})
 
@@ -218,6 +206,9 @@ def test_an_array_of_another_shape_or_kind_is_refused_by_its_name(name, spoilt, 
         "headings": np.zeros(6),
         "faults": np.array([""] * 6),
         "truth": np.zeros((6, 2)),
+        "motion": np.zeros((6, 2)),
+        "truth_headings": np.zeros(6),
+        "shifts": np.zeros(6),
     }
     notes = {"sequence": "drive", "frame": {"kind": "local", "zone": None, "origin": []}}
     save_arrays(path, Header("percepts", 1, "", notes), arrays | {name: spoilt})

@@ -162,21 +162,6 @@ def test_two_cells_say_how_probable_the_place_is_and_that_there_is_none(files, r
     assert table.p_place.known.tolist() == table.p_off_map.known.tolist() == [True, False]
 
 
-@pytest.mark.parametrize("kept", [26, 27, 33, 34])
-def test_a_table_of_before_a_column_was_added_is_read_without_it(kept, files, rng):
-    written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
-    lines = [",".join(line.split(",")[:kept]) for line in files[0].read_text().splitlines()]
-    files[0].write_text("\n".join(lines) + "\n")
-    table = load_estimates(files[0])
-    assert table.nis.known.any() == (kept >= 27)
-    assert table.first.references.known.any() == (kept >= 33)
-    assert table.constrained.known.any() == (kept >= 33)
-    assert table.reference_sequences.known.any() == (kept >= 34)
-    assert not table.p_place.known.any()
-    assert not table.p_off_map.known.any()
-    assert table.innovations.known.tolist() == [True, False]
-
-
 def test_none_is_told_from_a_value_in_every_column(files, rng):
     table = written(files, [full(STAMP, rng), bare(STAMP + 1, rng)])
     numbers = (

@@ -85,7 +85,7 @@ def test_a_path_found_from_the_working_directory_alone_is_taken_and_told(home, t
     assert line.endswith("which is found from the working directory, not from the file's folder; write 'data'")
 
 
-def test_the_default_root_of_earlier_versions_is_found_too(home):
+def test_the_default_root_is_found_there_too(home):
     (home / "data").mkdir()
     (home / "sets").mkdir()
     (home / "sets/old.toml").write_text('data = { reference = "noon" }')

@@ -230,10 +230,3 @@ def test_doubt_and_rest_survive_a_restart(guard, learned):
     again = Guard()
     again.restore(guard.arrays(), learned)
     assert [again.doubt, again.resting, again.rollbacks] == [guard.doubt, True, 1]
-
-
-def test_a_state_from_before_there_were_rollbacks_is_read(guard, learned):
-    kept = {name: array for name, array in guard.arrays().items() if name not in ("doubt", "resting", "rollbacks")}
-    again = Guard()
-    again.restore(kept, learned)
-    assert [again.doubt, again.resting, again.rollbacks] == [0.0, False, 0]

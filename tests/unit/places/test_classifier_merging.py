@@ -184,17 +184,6 @@ def test_a_lesson_of_a_state_is_unlearned_in_its_copy_and_no_more_in_the_copys_c
         copied(saved, chosen()).unlearn(lesson)
 
 
-def test_a_state_that_kept_no_names_unlearns_what_is_learned_since_and_nothing_before(rng):
-    """A state of version 2."""
-    classifier = mapped(chosen())
-    (before,) = teach(classifier, drive(rng, 1))
-    old = {name: array for name, array in classifier.arrays().items() if not name.startswith("ledger.")}
-    resumed = Classifier.from_arrays(chosen(), classifier.projection_arrays(), old)
-    with pytest.raises(InputError, match="before a state of version 2 was saved"):
-        resumed.unlearn(before)
-    resumed.unlearn(teach(resumed, drive(rng, 1))[0])
-
-
 @every_subset
 def test_after_a_merge_each_robots_lessons_are_unlearned_once(use, rng):
     base = mapped(chosen(use))

@@ -110,5 +110,3 @@ def test_a_saved_state_goes_on_as_it_would_have(drive):
         assert again.judge(familiar, look) == drive.novelty.judge(familiar, look)
     for name, array in drive.novelty.arrays().items():
         np.testing.assert_array_equal(again.arrays()[name], array)
-    again.restore({})
-    assert again.arrays()["counts"].sum() == 0, "states of earlier versions say nothing of it"

@@ -21,8 +21,8 @@ AnyDocument = TypeVar("AnyDocument", bound="Document")
 class Document(BaseModel):
     """A JSON object or a part of one.
 
-    A file may be older or newer than its reader: what that does not know is passed over, and what later versions added
-    is None where it is not there. A value of another kind than promised, NaN and infinity among them, is refused.
+    What its reader does not know is passed over. A value of another kind than promised, NaN and infinity among them, is
+    refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)

@@ -30,26 +30,20 @@ class UpdateLatency(StageLatency):
 
 
 class DeviceStage(Document):
-    """A part of a frame on a device, by events; `floor_ms` is its bytes over a copy's bandwidth, if these bound it.
-
-    `eager_ms` is the median of the same in PyTorch called step by step, on the clock.
-    """
+    """A part of a frame on a device, by events; `floor_ms` is its bytes over a copy's bandwidth, if these bound it."""
 
     mean_ms: float
     p50_ms: float
     p99_ms: float
     floor_ms: float | None = None
-    eager_ms: float | None = None
 
 
 class FrameLatency(Document):
-    """A whole frame, image in host memory to estimate and update, on the clock; and eagerly in float32."""
+    """A whole frame, image in host memory to estimate and update, on the clock."""
 
     p50_ms: float
     p99_ms: float
     floor_ms: float
-    eager_p50_ms: float | None = None
-    eager_p99_ms: float | None = None
 
 
 class Latency(Document):

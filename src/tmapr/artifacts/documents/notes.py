@@ -1,4 +1,4 @@
-"""The notes in the headers of array files; all that earlier versions did not write has a default."""
+"""The notes in the headers of array files; what a program of somebody's own need not write has a default."""
 
 from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
@@ -72,9 +72,13 @@ class KeypointNotes(Document):
     map: str = ""
 
 
-class StateNotes(Document):
-    """Of a state, and of beliefs."""
+class BeliefNotes(Document):
+    """Of beliefs."""
 
     map: str
-    method: str = "paper"
-    """The only one that states of version 1 know."""
+
+
+class StateNotes(BeliefNotes):
+    """Of a state."""
+
+    method: str

@@ -37,7 +37,7 @@ class SequenceTimings(Document):
     labels: str | None = None
     """What it learned from."""
     trained: bool | None = None
-    """Whether networks were trained on its drive. Earlier versions did not say."""
+    """Whether networks were trained on its drive."""
 
     @property
     def protocol_name(self) -> str:
@@ -68,7 +68,7 @@ class Provenance(Document):
     alignment: str
     experiment_sha256: str
     sequences: dict[str, SequenceTimings]
-    made_from: dict[str, RecordingMarks] | None = None
+    made_from: dict[str, RecordingMarks]
     """All sequences that the estimates follow from."""
     stream: StreamRecord | None = None
     classes: int | None = None

@@ -39,8 +39,8 @@ class RowFigures(Document):
     """Share of the frames in which places narrowed the search."""
     difference: Gap | None = None
     """Of a subset its F1 less plain ACIL's, of a system full's RMSE less its own."""
-    protocol: str | None = None
-    """As `SequenceTimings.protocol_name` has it; None of an earlier version, which knew tests alone."""
+    protocol: str = "test"
+    """As `SequenceTimings.protocol_name` has it."""
 
 
 class AblationRow(Document):
@@ -70,16 +70,16 @@ class Ablation(Document):
     """ablation.json. No time is in it: the same percepts give the same bytes."""
 
     kind: Literal["ablation"]
-    made_by: str = "an unknown version"
+    made_by: str
     experiment: str
     settings_sha256: str
-    alignment: str | None = None
-    labels: str | None = None
-    calibrated_on: tuple[str, ...] | None = None
-    """The validation on which each row chose its threshold, and with G the weight of that; earlier ones had none."""
+    alignment: str
+    labels: str
+    calibrated_on: tuple[str, ...] = ()
+    """The validation on which each row chose its threshold, and with G the weight of that."""
     apr: MappedPoseHead = MappedPoseHead()
-    made_from: dict[str, RecordingMarks] | None = None
-    """What each sequence was known by; earlier versions did not say."""
+    made_from: dict[str, RecordingMarks] = Field(default_factory=dict)
+    """What each sequence was known by."""
     rows: tuple[AblationRow, ...]
 
 

@@ -87,7 +87,7 @@ def _find_match(trial: Trial, row: int) -> Match | None:
 
 
 def _find_route(trial: Trial, row: int) -> RouteBelief | None:
-    """Runs of earlier versions did not keep which references were likely."""
+    """What is believed of the route; where its file was removed, without the references that were likely."""
     table, beliefs = trial.table, trial.beliefs
     if not table.p_off_map.known[row]:
         return None

@@ -59,7 +59,7 @@ def _read_with_experiment(folder: RunFolder) -> MapSource:
 
 def _read_alone(path: Path) -> MapSource:
     """With the settings that the file itself names; all others are of no matter to a map."""
-    header, _ = load_arrays(path, MAP_KIND, MAP_VERSION, oldest=1, mapped=MAPPED)
+    header, _ = load_arrays(path, MAP_KIND, MAP_VERSION, mapped=MAPPED)
     notes = MapNotes.from_notes(path, header.notes)
     try:
         system = System(places=Places.model_validate_json(json.dumps(notes.places)))

@@ -25,7 +25,6 @@ REASONS: Mapping[Reason, str] = {
     Reason.FAR_FROM_BELIEF: "the match lies too far from where the filter believes to be",
     Reason.JUMPS: "the match is farther from the last accepted one than the camera can have moved",
     Reason.UNCONFIRMED: "it and the matches before it that agree do not suffice yet",
-    Reason.ISOLATED: "too few of the best matches lie near the first",
     Reason.AMBIGUOUS: "a match elsewhere scores nearly as well",
     Reason.OFF_MAP: "more likely than any place is that the camera has left the map",
 }

@@ -42,7 +42,7 @@ def render_page(runs: Sequence[ReportedRun]) -> str:
 
 
 def is_shown(page: Path, errors: Errors) -> bool:
-    """Whether a page shows these errors of a run; one of an earlier version does not say what it shows."""
+    """Whether a page shows these errors of a run."""
     try:
         return _name_errors(errors).encode() in read_bytes(page, TABLE_BYTES)
     except (OSError, InputError):

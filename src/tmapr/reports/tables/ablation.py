@@ -103,7 +103,7 @@ def _choose_recognizers(ablation: Ablation) -> list[AblationRow]:
 
 
 def _identify(line: AblationLine) -> tuple[TableCell, ...]:
-    return (line.run, line.runs, line.sequence, line.outcome.protocol or "test", line.variant.title)
+    return (line.run, line.runs, line.sequence, line.outcome.protocol, line.variant.title)
 
 
 def _list_search(line: AblationLine) -> tuple[TableCell, ...]:
@@ -165,12 +165,12 @@ def _list_origins(given: Sequence[AblatedRun]) -> list[str]:
     said, warned = [], []
     for one in given:
         found = one.ablation
-        alignment, labels = (stated or "not stated" for stated in (found.alignment, found.labels))
+        alignment, labels = found.alignment, found.labels
         said.append(
             f"{one.run}: run {one.folder}; made by {found.made_by}; labels {labels};"
             f" alignment {name_alignment(alignment)}; settings {found.settings_sha256[:12]}; {_tell_calibration(found)}"
         )
-        protocols = [outcome.protocol or "test" for row in found.rows for outcome in row.test.values()]
+        protocols = [outcome.protocol for row in found.rows for outcome in row.test.values()]
         warned += list_warnings(alignment, labels, protocols)
     return [*said, *dict.fromkeys(warned)]
 

@@ -79,9 +79,9 @@ def _name_command(run: Path) -> str:
 def _refuse_changed(run: Path, ablation: Ablation) -> tuple[str, ...]:
     """Refuse figures of recordings that have changed since; lines on what could not be looked at.
 
-    A file that came without its rows, or is of an earlier version, is believed.
+    A file that came without its rows is believed.
     """
-    folder, made_from, remarks = RunFolder(run), ablation.made_from or {}, list[str]()
+    folder, made_from, remarks = RunFolder(run), ablation.made_from, list[str]()
     rows = sorted(folder.ablation.glob("*/experiment.toml"))
     if not rows or not all(folder.percepts(name).exists() for name in made_from):
         return ()
@@ -127,7 +127,7 @@ def _average(outcomes: Sequence[RowFigures], kind: str) -> RowFigures:
         threshold=_mean([one.threshold for one in outcomes]),
         constrained=_mean([one.constrained for one in outcomes]),
         difference=_average_gap(differences, kind) if len(differences) == len(outcomes) else None,
-        protocol=" | ".join(dict.fromkeys(one.protocol or "test" for one in outcomes)),
+        protocol=" | ".join(dict.fromkeys(one.protocol for one in outcomes)),
     )
 
 

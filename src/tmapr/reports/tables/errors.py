@@ -150,7 +150,7 @@ def describe_detour(name: str, away: Detours | None) -> str | None:
 
 
 def describe_decisions(name: str, made: Decisions | None) -> str | None:
-    """How often it claimed to know where it is, and was wrong; None for errors of earlier versions."""
+    """How often it claimed to know where it is, and was wrong; None where nobody counted that."""
     if made is None or made.localized is None or made.tolerance is None:
         return None
     found = "never right" if made.recovered_after is None else f"first right after {made.recovered_after:.1f} m"

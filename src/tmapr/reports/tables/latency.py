@@ -69,24 +69,20 @@ def tabulate_latency(results: Sequence[Latency]) -> Table:
 
 
 def tabulate_parts(result: Latency) -> Table | None:
-    """A frame on a device part by part, each beside its floor and the same eagerly; None where none was there."""
+    """A frame on a device part by part, each beside its floor; None where none was there."""
     if result.device_stages is None or result.frame is None:
         return None
-    keys = ("p50_ms", "p99_ms", "floor_ms", "eager_ms")
+    keys = ("p50_ms", "p99_ms", "floor_ms")
     frame, parts = result.frame, result.device_stages
     rows = [(PARTS.get(name, name), *list_cells(part, keys)) for name, part in parts.items()]
-    rows.append(
-        ("whole frame with update, on the clock", frame.p50_ms, frame.p99_ms, frame.floor_ms, frame.eager_p50_ms)
-    )
-    rows.append((f"the paper's, mean, on its {result.paper_card}", result.paper_ms, None, None, None))
-    titles = zip(keys, ("median ms", "P99 ms", "floor ms", "eager ms"), strict=True)
+    rows.append(("whole frame with update, on the clock", frame.p50_ms, frame.p99_ms, frame.floor_ms))
+    rows.append((f"the paper's, mean, on its {result.paper_card}", result.paper_ms, None, None))
+    titles = zip(keys, ("median ms", "P99 ms", "floor ms"), strict=True)
     updates = result.updates
     notes = (
         f"by events on {result.accelerator or result.processor}; floor: bytes that must be moved, at"
         f" {result.bandwidth_gb_s or 0.0:.0f} GB/s there and {result.link_gb_s or 0.0:.1f} GB/s to it, as copied in"
         " this run; none where launches are what it costs",
-        "eager: PyTorch called step by step, on the clock until it is done; float32, the update float64; the whole"
-        " frame in float32 and without the Kalman filter and the statistics of U and G",
         f"{updates.count} updates: mean {updates.mean_ms:.3f} ms, worst {updates.worst_ms or 0.0:.3f} ms, thirds"
         f" {', '.join(f'{third:.3f}' for third in updates.thirds_ms)} ms",
     )

@@ -50,6 +50,7 @@ def system(key, offset=0.0):
 def ablation(offset=0.0, **others):
     rows = [*(subset(key, offset) for key in SUBSETS), *(system(key, offset) for key in SYSTEMS)]
     base = {"kind": "ablation", "made_by": "tmapr 0.1.0", "experiment": "city", "settings_sha256": "abcdef" * 10}
+    base |= {"alignment": "none", "labels": "off"}
     mapped = {"noon": {"rmse": 1.5, "mean": 1.0, "median": 0.8, "extent": 60.0, "share": 0.025}}
     return base | {"apr": {"mapped": mapped}, "rows": rows} | others
 

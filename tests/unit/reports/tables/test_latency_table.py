@@ -105,8 +105,8 @@ def test_random_weights_are_told(weights, told):
     assert ("default, cpu float32: weights random: times only" in notes) is told
 
 
-def part(p50, floor=None, eager=None):
-    return {"mean_ms": p50, "p50_ms": p50, "p99_ms": 2 * p50, "floor_ms": floor, "eager_ms": eager}
+def part(p50, floor=None):
+    return {"mean_ms": p50, "p50_ms": p50, "p99_ms": 2 * p50, "floor_ms": floor}
 
 
 @pytest.fixture
@@ -114,8 +114,8 @@ def there():
     """What `tmapr bench --device cuda` writes."""
     return result(
         accelerator="A GPU",
-        device_stages={"search_read": part(0.1, 0.08, 0.4), "conclude": part(0.02)},
-        frame={"p50_ms": 1.4, "p99_ms": 2.4, "floor_ms": 0.3, "eager_p50_ms": 5.0, "eager_p99_ms": 6.0},
+        device_stages={"search_read": part(0.1, 0.08), "conclude": part(0.02)},
+        frame={"p50_ms": 1.4, "p99_ms": 2.4, "floor_ms": 0.3},
         bandwidth_gb_s=4200.0,
         link_gb_s=55.0,
         paper_ms=44.2,
@@ -126,15 +126,15 @@ def there():
 @pytest.mark.parametrize(
     ("title", "cells"),
     [
-        ("search's read of the references", [0.1, 0.2, 0.08, 0.4]),
-        ("scores and ranking", [0.02, 0.04, None, None]),
-        ("whole frame with update, on the clock", [1.4, 2.4, 0.3, 5.0]),
-        ("the paper's, mean, on its NVIDIA GeForce GTX 1080", [44.2, None, None, None]),
+        ("search's read of the references", [0.1, 0.2, 0.08]),
+        ("scores and ranking", [0.02, 0.04, None]),
+        ("whole frame with update, on the clock", [1.4, 2.4, 0.3]),
+        ("the paper's, mean, on its NVIDIA GeForce GTX 1080", [44.2, None, None]),
     ],
 )
-def test_parts_of_a_device_stand_beside_their_floor_and_their_eager_time(title, cells, there):
+def test_parts_of_a_device_stand_beside_their_floor(title, cells, there):
     found = {row["part"]: row for row in json.loads(tabulate_parts(there).json())["rows"]}
-    assert [found[title][key] for key in ("p50_ms", "p99_ms", "floor_ms", "eager_ms")] == cells
+    assert [found[title][key] for key in ("p50_ms", "p99_ms", "floor_ms")] == cells
 
 
 def test_without_a_device_there_are_no_parts():

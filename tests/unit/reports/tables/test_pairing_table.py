@@ -8,7 +8,15 @@ from tmapr.reports.tables.comparison import tabulate_pairings
 from tmapr.studies.comparison import Difference
 from tmapr.studies.pairing import Measure, Pairing
 
-MADE = {"tmapr": "0", "numpy": "0", "settings_sha256": "", "map": "", "experiment_sha256": "", "sequences": {}}
+MADE = {
+    "tmapr": "0",
+    "numpy": "0",
+    "settings_sha256": "",
+    "map": "",
+    "experiment_sha256": "",
+    "sequences": {},
+    "made_from": {},
+}
 HONEST = Provenance(**MADE, labels="off", alignment="none")
 RMSE = Measure("RMSE m", 500, 1.0, 1.25, Difference(-0.25, Interval(-0.375, -0.125)))
 F1 = Measure("F1, all", 600, 0.5, 0.75, Difference(-0.25, Interval(-0.5, -0.125)), higher_is_better=True)

@@ -124,6 +124,7 @@ def test_labels_are_told_by_protocol(entries, told):
 
 def test_two_runs_of_different_protocols_are_paired_under_both_names():
     made = {"tmapr": "1", "numpy": "2", "settings_sha256": "", "map": "", "experiment_sha256": "", "labels": "off"}
+    made |= {"made_from": {}}
     runs = [
         Provenance.model_validate_json(
             json.dumps(made | {"alignment": "none", "sequences": {"3": {"step_ms": STEP} | entry}})
