@@ -139,7 +139,7 @@ def _find_repeated(found: Iterable[tuple[str, str]]) -> Offenders:
 
 
 def _find_unreached(files: Files, modules: Mapping[str, str], entries: Iterable[str]) -> list[str]:
-    begins = ("tmapr.cli", "tmapr.__main__", "tmapr.fleet.migrations")  # Alembic finds the last in their folder
+    begins = ("tmapr.cli", "tmapr.__main__")
     waiting = {name for name in modules if name == "tmapr" or name.startswith(begins)} | (modules.keys() & set(entries))
     for path, file in files.items():
         if path.startswith(("ros/", "examples/")):

@@ -20,11 +20,6 @@ TESTS_ONLY = {
     # GPL-3.0: an oracle that runs beside ours in tests, and is no part of what users install or we distribute.
     "evo",
 }
-ASKED_FOR = {
-    # LGPL-3.0: PostgreSQL's driver, a library of its own that the extra `fleet` installs and nothing of ours contains.
-    "psycopg",
-    "psycopg-binary",
-}
 
 
 def pins(file):
@@ -61,7 +56,7 @@ def test_the_demo_installs_neither_torch_nor_tools_of_developers():
 
 
 def test_of_what_the_tests_install_only_the_named_are_copyleft():
-    assert {name for name in installed(TEST, "torch") if COPYLEFT.search(find_licence(name))} == TESTS_ONLY | ASKED_FOR
+    assert {name for name in installed(TEST, "torch") if COPYLEFT.search(find_licence(name))} == TESTS_ONLY
 
 
 def test_the_check_sees_what_it_looks_for():

@@ -38,12 +38,10 @@ NOT_RUN = (
     "tmapr state rollback", "tmapr state unlearn", "tmapr state merge",  # of drives that learned
     "tmapr map street.toml --cluster tcp:",  # no cluster; tests/long/cluster has one
     "tmapr upkeep ", "tmapr shards install",  # of maps of one's own
-    "tmapr fleet enrol", "tmapr fleet retire",  # need a server
     "tmapr bench --device cuda", "tmapr weights train",  # need a GPU
     "python benchmarks/device_", "python benchmarks/half_precision.py", "python benchmarks/bulk.py",  # the same
     ".venv/bin/python benchmarks/update.py --full",  # minutes to hours
-    "python benchmarks/cluster.py", "python benchmarks/scale_",
-    "OMP_NUM_THREADS=1 python benchmarks/scale_cost.py", "python benchmarks/fleet_load.py",
+    "python benchmarks/cluster.py", "python benchmarks/scale_", "OMP_NUM_THREADS=1 python benchmarks/scale_cost.py",
     "python benchmarks/twins.py --choosing", "python benchmarks/learning.py --only", "python benchmarks/soak.py",
     "python benchmarks/elsewhere.py --reporting", "python benchmarks/styles.py --choosing",
 )  # fmt: skip

@@ -134,7 +134,7 @@ class Received:
 
 
 def write_document(document: Document) -> str:
-    """Its text, in which the same content is always the same; ASCII, so that no database changes it."""
+    """Its text, in which the same content is always the same; ASCII."""
     return json.dumps(document.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""A folder as a fleet, for tests and small labs. It asks nobody who he is: whoever may write there may change it all.
+"""A fleet is a folder that all of it see. It asks nobody who he is: whoever may write there may change all of it.
 
     FLEET/fleet.json                  what it is
     FLEET/releases/000001.json        a release: its document, who published it and when
@@ -13,7 +13,7 @@ import re
 import socket
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -23,14 +23,30 @@ from tmapr.artifacts.lock import writing
 from tmapr.exceptions import InputError
 from tmapr.files import MEBIBYTE, read_bytes
 from tmapr.fleet.documents import Published, Push, Received, Release, name_text, read_document, write_document
+from tmapr.fleet.keeping import tell_now
 from tmapr.fleet.parts import name_part
-from tmapr.fleet.protocol import Robot, UnreachableError
 from tmapr.store import Store, open_store
 
 FILE = "fleet.json"
 _LOCK = ".fleet.lock"
-_AGAIN = "tmapr fleet migrate FOLDER"
+_AGAIN = "tmapr fleet publish FLEET RUN"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+class UnreachableError(InputError):
+    """The folder is not there now, as where a network is gone. What is here goes on being used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Robot:
+    """A robot as the fleet knows it."""
+
+    name: str
+    release: str | None
+    """What it pulled last."""
+    pushes: int
+    heard: str | None
+    """When it pushed or pulled last."""
 
 
 class Kept(Document):
@@ -61,12 +77,22 @@ class PulledNote(Document):
     when: str
 
 
-def found_fleet(folder: Path) -> None:
-    """Make a folder a fleet; one that is stays as it is."""
-    if not (folder / FILE).exists():
-        if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
-            raise InputError(f"{folder}: is not empty and no fleet; name a new folder")
-        Kept().save(folder / FILE)
+def locate_fleet(address: str) -> Path:
+    """The folder that an address means; one of a server is not repeated, as it may hold a password."""
+    scheme, separator, _ = address.partition("://")
+    if separator:
+        raise InputError(f"{scheme[:80]}://…: is no folder; a fleet is a folder that all robots see, name that")
+    return Path(address)
+
+
+def found_fleet(folder: Path) -> bool:
+    """Make a new or empty folder a fleet, and say whether it was none before; one that is stays as it is."""
+    if (folder / FILE).exists():
+        return False
+    if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
+        raise InputError(f"{folder}: is not empty and no fleet; name a new folder")
+    Kept().save(folder / FILE)
+    return True
 
 
 def name_host() -> str:
@@ -75,16 +101,16 @@ def name_host() -> str:
     return name if _NAME.fullmatch(name) else f"robot_{name}".rstrip("_")
 
 
-class FolderFleet:
-    """A fleet in a folder."""
+class Fleet:
+    """Releases, and what robots send; whatever is acknowledged stays, and stays as it is."""
 
     def __init__(self, folder: Path, robot: str | None = None) -> None:
         if not folder.is_dir():
             raise UnreachableError(
-                f"{folder}: there is no such folder now; what is here stays in use (a fleet is made with `{_AGAIN}`)"
+                f"{folder}: there is no such folder now; what is here stays in use (the first `{_AGAIN}` makes a fleet)"
             )
         if not (folder / FILE).exists():
-            raise InputError(f"{folder}: is no fleet; make one with `{_AGAIN}`")
+            raise InputError(f"{folder}: is no fleet; `{_AGAIN}` makes an empty folder one")
         Kept.load(folder / FILE, _AGAIN)
         self._folder = folder
         self._robot = name_host() if robot is None else robot
@@ -96,11 +122,6 @@ class FolderFleet:
         """The folder."""
         return str(self._folder.resolve())
 
-    @property
-    def robot(self) -> str:
-        """As whoever opened it said."""
-        return self._robot
-
     def open_store(self) -> Store:
         """The folder itself."""
         return open_store(self._folder)
@@ -109,13 +130,13 @@ class FolderFleet:
         """All releases, the oldest first."""
         found = []
         for path in sorted((self._folder / "releases").glob("[0-9]*.json")):
-            entry = Entry.load(path, "tmapr fleet publish FOLDER RUN")
+            entry = Entry.load(path, _AGAIN)
             release = read_document(Release, entry.document, entry.name, str(path))
             found.append(Published(entry.name, entry.number, entry.who, entry.when, release))
         return found
 
     def publish(self, release: Release) -> Published:
-        """Let all have a release."""
+        """Let all have a release, whose parts are in the store; one that they have already stays as it is."""
         text = write_document(release)
         with writing(self._folder, "try again", _LOCK):
             known = self.list_releases()
@@ -125,7 +146,7 @@ class FolderFleet:
             if release.parent and release.parent not in {each.name for each in known}:
                 raise InputError(f"{self.address}: does not have the version {release.parent[:12]} that it follows")
             number = known[-1].number + 1 if known else 1
-            entry = Entry(name=name_text(text), number=number, who=self._robot, when=_tell_now(), document=text)
+            entry = Entry(name=name_text(text), number=number, who=self._robot, when=tell_now(), document=text)
             write_new_text(self._folder / "releases" / f"{number:06d}.json", entry.as_json(), "try again")
         return Published(entry.name, number, entry.who, entry.when, release)
 
@@ -140,7 +161,7 @@ class FolderFleet:
         return name_part(part)
 
     def push(self, push: Push) -> Received:
-        """Hand over what was learned."""
+        """Hand over what was learned, whose parts were sent; acknowledged when it is on the disk."""
         missing = self.find_missing([part for file in push.files for part in file.parts])
         if missing or push.release not in {each.name for each in self.list_releases()}:
             raise InputError(f"{self.address}: the push names parts that were not sent, or a version that is not there")
@@ -148,17 +169,15 @@ class FolderFleet:
         path = self._folder / "pushes" / self._robot / f"{name_text(text)}.json"
         if not path.exists():
             number = time.time_ns()
-            entry = Entry(name=name_text(text), number=number, who=self._robot, when=_tell_now(), document=text)
+            entry = Entry(name=name_text(text), number=number, who=self._robot, when=tell_now(), document=text)
             with replacing(path) as stream:
                 stream.write(entry.as_json().encode())
         return _read_push(path)
 
-    def list_pushes(self, release: str | None = None) -> list[Received]:
-        """What was pushed, the oldest first; a folder shows everybody all of it."""
-        found = [_read_push(path) for path in (self._folder / "pushes").glob("*/*.json")]
-        return sorted(
-            (each for each in found if release in (None, each.push.release)), key=lambda each: (each.number, each.name)
-        )
+    def list_pushes(self) -> list[Received]:
+        """What was pushed, the oldest first."""
+        found = (_read_push(path) for path in (self._folder / "pushes").glob("*/*.json"))
+        return sorted(found, key=lambda each: (each.number, each.name))
 
     def fetch(self, robot: str, part: str) -> bytes:
         """A part that a robot sent."""
@@ -171,14 +190,14 @@ class FolderFleet:
         return content
 
     def note_pulled(self, release: str) -> None:
-        """Say what this robot localizes with."""
-        PulledNote(release=release, when=_tell_now()).save(self._folder / "pulled" / f"{self._robot}.json")
+        """Say what this robot localizes with from now on."""
+        PulledNote(release=release, when=tell_now()).save(self._folder / "pulled" / f"{self._robot}.json")
 
     def list_robots(self) -> list[Robot]:
         """All that pulled or pushed."""
         pushes = self.list_pushes()
         notes = {
-            path.stem: PulledNote.load(path, "tmapr fleet pull FOLDER")
+            path.stem: PulledNote.load(path, "tmapr fleet pull FLEET --to DIR")
             for path in (self._folder / "pulled").glob("*.json")
         }
         robots = []
@@ -188,9 +207,6 @@ class FolderFleet:
             robots.append(Robot(name, note.release if note else None, len(own), max(times)))
         return robots
 
-    def close(self) -> None:
-        """Nothing is held."""
-
     def _place(self, robot: str, part: str) -> Path:
         if not _NAME.fullmatch(robot) or not re.fullmatch(r"[0-9a-f]{64}", part):
             raise InputError(f"{robot[:80]!r} has no part {part[:80]!r}")
@@ -198,10 +214,6 @@ class FolderFleet:
 
 
 def _read_push(path: Path) -> Received:
-    entry = Entry.load(path, "tmapr fleet push FOLDER RUN")
+    entry = Entry.load(path, "tmapr fleet push FLEET RUN")
     push = read_document(Push, entry.document, entry.name, str(path))
     return Received(entry.name, entry.number, path.parent.name, entry.when, push)
-
-
-def _tell_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

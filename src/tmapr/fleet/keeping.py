@@ -66,7 +66,7 @@ def find_home(run: Path) -> tuple[Path, Pulled]:
         pulled = read_pulled(folder)
         if pulled:
             return folder, pulled
-    raise InputError(f"{run}: came from no fleet; get a map with `tmapr fleet pull URL --to DIR`")
+    raise InputError(f"{run}: came from no fleet; get a map with `tmapr fleet pull FLEET --to DIR`")
 
 
 def list_learners(home: Path) -> list[Path]:

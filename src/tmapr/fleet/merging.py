@@ -17,8 +17,8 @@ from tmapr.artifacts.results import share_file
 from tmapr.artifacts.run import RunFolder
 from tmapr.exceptions import InputError
 from tmapr.fleet.documents import Published, Received
+from tmapr.fleet.folder import Fleet
 from tmapr.fleet.parts import fill
-from tmapr.fleet.protocol import Fleet
 from tmapr.fleet.publishing import publish_learned
 from tmapr.fleet.pulling import choose, pull
 from tmapr.journal.joining import Joined, join

@@ -14,8 +14,8 @@ from tmapr.config import changed
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, dump_experiment, read_experiment
 from tmapr.fleet.documents import Published, Release, ReleasedFile
+from tmapr.fleet.folder import Fleet
 from tmapr.fleet.parts import cut, describe_file, name_part
-from tmapr.fleet.protocol import Fleet
 from tmapr.journal.redo import describe
 from tmapr.journal.runs import LearnedRun, open_run
 from tmapr.retrieval.keypoints import BESIDE_MAP

@@ -16,6 +16,7 @@ from tmapr.artifacts.run import RESULTS, RunFolder
 from tmapr.exceptions import InputError, TmaprError
 from tmapr.experiment import load, read_experiment
 from tmapr.fleet.documents import Published, Pulled
+from tmapr.fleet.folder import Fleet
 from tmapr.fleet.keeping import (
     LIVE,
     find_incoming,
@@ -27,7 +28,6 @@ from tmapr.fleet.keeping import (
     tell_now,
 )
 from tmapr.fleet.parts import fill, is_sound
-from tmapr.fleet.protocol import Fleet
 from tmapr.journal.journal import FOLDER, LOCK
 from tmapr.journal.redo import describe
 from tmapr.journal.runs import open_run
@@ -70,7 +70,7 @@ def pull(
 def choose(releases: list[Published], wanted: str, where: str) -> Published:
     """The release that a name, its beginning or `newest` means."""
     if not releases:
-        raise InputError(f"{where}: nothing was published yet; `tmapr fleet publish URL RUN` does")
+        raise InputError(f"{where}: nothing was published yet; `tmapr fleet publish FLEET RUN` does")
     if wanted == NEWEST:
         return releases[-1]
     found = [each for each in releases if each.name.startswith(wanted)] if len(wanted) >= _SHORTEST else []
@@ -157,7 +157,7 @@ def _refuse_unsent(folder: Path, held: Pulled) -> None:
         ) from None
     if not held.is_known(here.last.hex(), here.lessons):
         raise InputError(
-            f"{folder}: has learned what the fleet does not have; run `tmapr fleet push URL {folder}` first, or say"
+            f"{folder}: has learned what the fleet does not have; run `tmapr fleet push FLEET {folder}` first, or say"
             " --discard"
         )
 

@@ -14,9 +14,9 @@ from tmapr.artifacts.run import RunFolder
 from tmapr.exceptions import InputError
 from tmapr.files import open_regular
 from tmapr.fleet.documents import Push, PushedFile, Received, Sent
+from tmapr.fleet.folder import Fleet
 from tmapr.fleet.keeping import find_home, list_learners, note_tried
 from tmapr.fleet.parts import cut, describe_file, name_part
-from tmapr.fleet.protocol import Fleet
 from tmapr.journal.journal import FOLDER
 from tmapr.journal.redo import describe
 from tmapr.journal.runs import open_run

@@ -5,6 +5,7 @@ from pathlib import Path
 from tmapr.artifacts.documents import Document
 from tmapr.exceptions import InputError, TmaprError
 from tmapr.fleet.documents import Pulled
+from tmapr.fleet.folder import Fleet, UnreachableError
 from tmapr.fleet.keeping import (
     SHOWN,
     find_shards,
@@ -15,7 +16,6 @@ from tmapr.fleet.keeping import (
     read_tried,
 )
 from tmapr.fleet.merging import list_waiting
-from tmapr.fleet.protocol import Fleet, UnreachableError
 from tmapr.journal.redo import describe
 from tmapr.journal.runs import open_run
 from tmapr.shards import verify
@@ -77,7 +77,7 @@ class FleetTold(Document):
 
 
 def tell_fleet(fleet: Fleet) -> FleetTold:
-    """Its releases and robots, as far as one may see them."""
+    """Its releases and robots."""
     releases, waiting = fleet.list_releases(), list_waiting(fleet)
     newest = releases[-1].name if releases else None
     return FleetTold(
@@ -144,7 +144,7 @@ def describe_robot(told: RobotTold) -> list[str]:
     if told.offline:
         lines.append(f"offline: {told.offline}")
     if told.unsent:
-        lines.append(f"unsent: the fleet lacks what was learned here; run `tmapr fleet push URL {told.run}`")
+        lines.append(f"unsent: the fleet lacks what was learned here; run `tmapr fleet push FLEET {told.run}`")
     return lines
 
 

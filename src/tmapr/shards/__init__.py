@@ -1,6 +1,6 @@
 """Maps in shards: immutable objects of some places each, named by their content, and one manifest that lists them.
 
-The same map gives the same bytes, whoever writes it. A robot pulls only what it lacks, and reads only what it looks at.
+The same map gives the same bytes, whoever writes it. A robot pulls only what it lacks.
 """
 
 from tmapr.shards.loading import load_shards

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from jaxtyping import Float, Float32, UInt16
+from jaxtyping import Float, Float32
 
 from tmapr.artifacts.arrays import put
 from tmapr.artifacts.atomic import naming
@@ -45,7 +45,7 @@ _OPEN = 64
 
 def load_shards(manifest: Manifest, folder: Path, system: System, references: tuple[str, ...] = ()) -> Map:
     """The map of a manifest whose objects are in a folder; refused as `Map.load` refuses, by the same checks."""
-    arrays = {name: array for part in manifest.parts for name, array in open_blob(folder, part).items()}
+    arrays = {name: array for part in manifest.parts for name, array in _open_blob(folder, part).items()}
     arrays |= put("memory.", _join_rows(manifest, folder))
     arrays[WEIGHTS] = _join_columns(manifest, folder)
     notes = MapNotes(
@@ -60,19 +60,19 @@ def load_shards(manifest: Manifest, folder: Path, system: System, references: tu
     return replace(loaded, memory=replace(loaded.memory, keypoints=_find_keypoints(manifest, folder)))
 
 
-def open_blob(folder: Path, blob: Blob) -> dict[str, np.ndarray]:
+def _open_blob(folder: Path, blob: Blob) -> dict[str, np.ndarray]:
     """The arrays of an object that is in a folder."""
-    return open_packed(find_blob(folder, blob), blob.bytes)
+    return open_packed(_find_blob(folder, blob), blob.bytes)
 
 
-def find_blob(folder: Path, blob: Blob) -> Path:
+def _find_blob(folder: Path, blob: Blob) -> Path:
     """Where an object lies."""
     return FolderStore(folder).path(name_object(blob.sha256))
 
 
-def open_rows(folder: Path, shard: Shard, dimension: int) -> dict[str, np.ndarray]:
+def _open_rows(folder: Path, shard: Shard, dimension: int) -> dict[str, np.ndarray]:
     """The references of a shard, in the order of its places."""
-    rows, where = open_blob(folder, shard), str(find_blob(folder, shard))
+    rows, where = _open_blob(folder, shard), str(_find_blob(folder, shard))
     check_arrays(where, rows, _ROWS, _PULL_AGAIN, references=shard.references, width=dimension)
     places = rows["places"]
     if shard.references and not shard.first_place <= places[0] <= places[-1] <= shard.last_place:
@@ -82,14 +82,9 @@ def open_rows(folder: Path, shard: Shard, dimension: int) -> dict[str, np.ndarra
     return rows
 
 
-def open_halves(folder: Path, shard: Shard, dimension: int) -> UInt16[np.ndarray, "references dim"]:
-    """The descriptors of a shard, as the 16 bits that each number has: numba knows no float16."""
-    return open_rows(folder, shard, dimension)["descriptors"].view(np.uint16)
-
-
-def open_columns(path: Path, shard: Shard) -> Float[np.ndarray, "places features"]:
+def _open_columns(folder: Path, shard: Shard) -> Float[np.ndarray, "places features"]:
     """The columns of W that belong to a shard's places, a row for each."""
-    weights = open_packed(path, shard.weights.bytes).get("weights")
+    weights, path = _open_blob(folder, shard.weights).get("weights"), _find_blob(folder, shard.weights)
     places = shard.last_place - shard.first_place + 1
     if weights is None or weights.ndim != 2 or len(weights) != places or weights.dtype != np.float64:
         raise InputError(f"{path}: has no columns of W of {places} places; {_PULL_AGAIN}")
@@ -101,7 +96,7 @@ def _join_rows(manifest: Manifest, folder: Path) -> dict[str, np.ndarray]:
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ROWS[1:]}
     with naming(folder), tempfile.TemporaryFile(dir=folder, prefix=".widened") as stream:
         for shard in manifest.shards:
-            rows = open_rows(folder, shard, manifest.dimension)
+            rows = _open_rows(folder, shard, manifest.dimension)
             stream.write(rows["descriptors"].astype(np.float32).tobytes())
             for name, part in parts.items():
                 part.append(np.array(rows[name]))
@@ -115,7 +110,7 @@ def _map(stream: IO[bytes], shape: tuple[int, int]) -> Float32[np.ndarray, "refs
 
 
 def _join_columns(manifest: Manifest, folder: Path) -> Float[np.ndarray, "features places"]:
-    columns = [np.array(open_columns(find_blob(folder, shard.weights), shard)) for shard in manifest.shards]
+    columns = [np.array(_open_columns(folder, shard)) for shard in manifest.shards]
     widths = {part.shape[1] for part in columns}
     if len(widths) > 1:
         raise InputError(f"{folder}: the columns of W in its shards have {sorted(widths)} numbers; {_PULL_AGAIN}")
@@ -142,7 +137,7 @@ class _KeypointShelf:
         shard = self._shards[number]
         if shard.keypoints is None:
             raise ValueError(f"the shard {number} has no keypoints")
-        arrays, where = open_blob(self._folder, shard.keypoints), find_blob(self._folder, shard.keypoints)
+        arrays, where = _open_blob(self._folder, shard.keypoints), _find_blob(self._folder, shard.keypoints)
         check_arrays(str(where), arrays, _KEYPOINTS, _PULL_AGAIN, bounds=shard.references + 1)
         counts = np.diff(arrays["offsets"])
         shared_out = (int(arrays["offsets"][0]), int(arrays["offsets"][-1])) == (0, len(arrays["points"]))

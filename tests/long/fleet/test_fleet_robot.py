@@ -13,7 +13,7 @@ from fleet_world import compare_with_one_learner, drive, make_run, record
 from tmapr.artifacts.lock import writing
 from tmapr.exceptions import InputError
 from tmapr.fleet.documents import ReleasedFile
-from tmapr.fleet.folder import FolderFleet, found_fleet
+from tmapr.fleet.folder import Fleet, found_fleet
 from tmapr.fleet.keeping import list_half, list_unsound, read_pulled, tell_without_network
 from tmapr.fleet.parts import cut, describe_file
 from tmapr.fleet.publishing import publish
@@ -27,7 +27,7 @@ def first(tmp_path_factory):
     """A fleet in a folder with one release, and a run folder that pulled it."""
     home = tmp_path_factory.mktemp("first")
     found_fleet(home / "fleet")
-    fleet = FolderFleet(home / "fleet", "publisher")
+    fleet = Fleet(home / "fleet", "publisher")
     publish(fleet, make_run(home / "mapped"))
     pull(fleet, "newest", home / "robot")
     return home
@@ -48,7 +48,7 @@ def robot(home):
 @pytest.fixture
 def newer(home, learned):
     """A second release, of the same map with lessons."""
-    return publish(FolderFleet(home / "fleet", "publisher"), learned[0])
+    return publish(Fleet(home / "fleet", "publisher"), learned[0])
 
 
 def state_part(release):
@@ -92,9 +92,9 @@ def test_a_pull_goes_on_from_what_came(home, robot, newer):
     part = home / "fleet" / name_object(state_part(newer))
     shutil.move(part, home / "away")
     with pytest.raises(InputError):
-        pull(FolderFleet(home / "fleet", "robot1"), "newest", robot)
+        pull(Fleet(home / "fleet", "robot1"), "newest", robot)
     shutil.move(home / "away", part)
-    pulled, _ = pull(FolderFleet(home / "fleet", "robot1"), "newest", robot)
+    pulled, _ = pull(Fleet(home / "fleet", "robot1"), "newest", robot)
     assert pulled.name == newer.name
     assert list_half(robot) == []
 
@@ -128,12 +128,32 @@ def test_without_a_network_the_robot_goes_on_and_says_so(home, robot, capsys):
     assert "could not be asked" in tell_without_network(robot)
 
 
-def test_without_a_server_the_robot_goes_on_and_says_so(robot, capsys):
-    before = localize(robot)
-    assert command("fleet", "pull", "postgresql://robot1@127.0.0.1:1/fleet", "--to", robot) == 2
-    assert "cannot be reached" in capsys.readouterr().err
-    assert localize(robot) == before
+def test_an_address_of_a_server_is_refused_without_its_password(robot, capsys):
+    for verb in (("pull", "--to", robot), ("push", robot), ("publish", robot), ("status",)):
+        assert command("fleet", verb[0], "postgresql://robot1:secret@127.0.0.1:1/fleet", *verb[1:]) == 2
+        told = capsys.readouterr().err
+        assert "is no folder" in told
+        assert "secret" not in told
     assert tell(robot, capsys)["offline"] is not None
+
+
+def test_the_first_publish_makes_an_empty_or_new_folder_a_fleet(home, capsys):
+    (home / "empty").mkdir()
+    for name in ("empty", "new/fleet"):
+        assert command("fleet", "publish", home / name, home / "mapped") == 0
+        assert "is a fleet from now on" in capsys.readouterr().out
+        assert command("fleet", "publish", home / name, home / "mapped") == 0
+        assert "from now on" not in capsys.readouterr().out
+        assert [each.number for each in Fleet(home / name).list_releases()] == [1]
+
+
+@pytest.mark.parametrize("verb", ["publish", "pull"])
+def test_a_folder_of_other_things_is_not_made_a_fleet(home, robot, verb, capsys):
+    words = [home / "mapped"] if verb == "publish" else ["--to", robot]
+    before = sorted((home / "mapped").iterdir())
+    assert command("fleet", verb, home / "mapped", *words) == 2
+    assert "no fleet" in capsys.readouterr().err
+    assert sorted((home / "mapped").iterdir()) == before
 
 
 def test_bytes_that_rot_on_the_robot_are_seen_and_pulled_again(home, robot, capsys):
@@ -164,7 +184,7 @@ def test_what_was_learned_and_not_sent_is_not_written_over(home, robot, newer, c
 def test_lessons_that_only_the_journal_has_are_not_written_over_either(home, robot, newer):
     drive(robot, range(8), save=False)
     with pytest.raises(InputError, match="fleet does not have"):
-        pull(FolderFleet(home / "fleet", "robot1"), "newest", robot)
+        pull(Fleet(home / "fleet", "robot1"), "newest", robot)
 
 
 def test_they_can_be_given_up(home, robot, newer, learned):
@@ -185,7 +205,7 @@ def test_a_drive_that_goes_on_keeps_its_map(home, robot, newer, capsys):
 def test_what_live_drives_learned_is_pushed_and_the_next_begins_with_the_new_map(home, robot, newer):
     tmapr.load(robot).new_drive().save(robot / "live")
     lessons = drive(robot / "live", range(8))
-    fleet = FolderFleet(home / "fleet", "robot1")
+    fleet = Fleet(home / "fleet", "robot1")
     with pytest.raises(InputError, match="fleet does not have"):
         pull(fleet, "newest", robot)
     assert push(fleet, robot).push.lessons == len(lessons)
@@ -196,7 +216,7 @@ def test_what_live_drives_learned_is_pushed_and_the_next_begins_with_the_new_map
 def test_a_map_that_this_program_cannot_read_is_not_switched_to(home, robot, capsys):
     other = make_run(home / "other")
     (other / "map.npz").write_bytes(b"of a later version")
-    fleet = FolderFleet(home / "fleet", "publisher")
+    fleet = Fleet(home / "fleet", "publisher")
     held = read_pulled(robot)
     files = []
     for name in ("map.npz", "experiment.toml"):
@@ -213,7 +233,7 @@ def test_a_map_that_this_program_cannot_read_is_not_switched_to(home, robot, cap
 def switch_forever(folder, robot, names):
     while True:
         for name in names:
-            pull(FolderFleet(folder, "robot1"), name, robot)
+            pull(Fleet(folder, "robot1"), name, robot)
 
 
 def test_whenever_a_pull_is_killed_one_release_is_there_whole(home, robot, newer, learned, rng):
@@ -228,7 +248,7 @@ def test_whenever_a_pull_is_killed_one_release_is_there_whole(home, robot, newer
         held = read_pulled(robot)
         assert len(tmapr.load(robot).classifier.ledger.names) == sizes[names.index(held.name)]
         assert list_unsound(robot, held) == []
-    pulled, _ = pull(FolderFleet(home / "fleet", "robot1"), "newest", robot)
+    pulled, _ = pull(Fleet(home / "fleet", "robot1"), "newest", robot)
     assert pulled.name == newer.name
 
 

@@ -1,1 +1,0 @@
-"""The tables of a fleet, version by version; each file is one step, up and down, which alembic takes."""
