@@ -32,7 +32,7 @@ def test_kept_rows_are_of_reporting_worlds_in_odd_styles(study):
 
 
 def test_nothing_of_the_choosing_worlds_is_kept():
-    studies = {"styles", "sabotage", "places", "learning", "ablations", "twins", "field", "faults", "soak", "scale"}
+    studies = {"styles", "sabotage", "places", "learning", "ablations", "twins", "field", "faults", "soak"}
     assert {path.name for path in ROWS.iterdir() if path.is_dir()} == studies
     kept = {path.stem for study in ("places", "learning", "ablations") for path in (ROWS / study).glob("*/*.json")}
     kept |= {path.stem for path in (ROWS / "twins").glob("*.json")}
