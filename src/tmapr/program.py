@@ -202,7 +202,7 @@ class Run:
         return path
 
     def export(self, out: str | Path, sequence: str | None = None, *, of_map: bool = False) -> Path:
-        """Write a drive, or the map's references, as the suffix says: .geojson, .gpx, .kml, .csv, .parquet, .tum."""
+        """Write a drive, or the map's references, as the suffix says: .geojson, .gpx, .csv, .parquet, .tum."""
         return export_run(RunFolder(self.folder), read_folder(out), sequence=sequence, of_map=of_map, tell=_tell)
 
 

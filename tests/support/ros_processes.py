@@ -1,11 +1,10 @@
-"""Processes of a robot: routers, masters and nodes that share nothing with the process under test but a network."""
+"""Processes of a robot: masters and nodes that share nothing with the process under test but a network."""
 
 import json
 import os
 import queue
 import socket
 import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -113,13 +112,6 @@ def run_master(folder):
         while "started core service" not in master.hear():
             pass
         yield nodes
-
-
-@contextmanager
-def run_router(port):
-    with run(sys.executable, HERE / "ros_zenoh_router.py", f"tcp/127.0.0.1:{port}") as router:
-        assert router.hear() == "up"
-        yield router
 
 
 class Heard:

@@ -1,4 +1,4 @@
-"""`tmapr export` of real runs, as GDAL and PROJ find them; and what it refuses. More places: test_track_files.py."""
+"""`tmapr export` of real runs, as PROJ finds them; and what it refuses. More places: test_track_files.py."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ import pyproj
 import pytest
 
 from commandline import command
-from geographic import CENTIMETRE, metres_of, points_of, read_back
+from geographic import CENTIMETRE, metres_of, points_of
 from tmapr.artifacts.run import RunFolder
 from tmapr.geodesy import CoordinateFrame
 from tmapr.reports.atlas.source import read_map
@@ -76,27 +76,27 @@ def made(street, tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["degrees", "grid"])
-def test_gdal_and_proj_find_a_run_where_its_estimates_say(made, tmp_path, kind):
+def test_proj_finds_a_run_where_its_estimates_say(made, tmp_path, kind):
     run = made(kind)
     assert run.frame.kind == {"degrees": "enu", "grid": "utm"}[kind]
     localized = np.array([row["status"] == "localized" for row in run.rows])
     assert 5 < localized.sum() < len(localized)
-    for suffix, layer, kept in ((".geojson", None, ...), (".kml", None, ...), (".gpx", "track_points", localized)):
+    for suffix, kept in ((".geojson", ...), (".gpx", localized)):
         out = tmp_path / f"night{suffix}"
         assert command("export", run.folder.path, "--out", out, "--quiet") == 0
-        found = metres_of(points_of(read_back(out, layer)[0]), run.frame)
+        found = metres_of(points_of(out), run.frame)
         np.testing.assert_allclose(found, run.positions[kept], atol=CENTIMETRE, rtol=0)
 
 
 @pytest.mark.parametrize("kind", ["degrees", "grid"])
-def test_gdal_and_proj_find_a_map_where_it_was_recorded(made, street, tmp_path, kind):
+def test_proj_finds_a_map_where_it_was_recorded(made, street, tmp_path, kind):
     run = made(kind)
     with (street / "data/noon/frames.csv").open(newline="") as lines:
         truth = [[float(row["lon"]), float(row["lat"])] for row in csv.DictReader(lines)]
-    for suffix, layer in ((".geojson", None), (".kml", None), (".gpx", "route_points")):
+    for suffix in (".geojson", ".gpx"):
         out = tmp_path / f"map{suffix}"
         assert command("export", run.folder.path, "--map", "--out", out, "--quiet") == 0
-        found = metres_of(points_of(read_back(out, layer)[0]), run.frame)
+        found = metres_of(points_of(out), run.frame)
         np.testing.assert_allclose(found, metres_of(truth, run.frame), atol=CENTIMETRE, rtol=0)
 
 
@@ -134,7 +134,7 @@ def test_a_map_that_lies_alone_is_exported_as_in_its_folder(made, tmp_path, suff
 
 
 def test_strict_parsers_read_what_is_exported(made, tmp_path):
-    for suffix, parse in ((".json", json.loads), (".gpx", ElementTree.fromstring), (".kml", ElementTree.fromstring)):
+    for suffix, parse in ((".json", json.loads), (".gpx", ElementTree.fromstring)):
         parse(export_run(made("degrees").folder, tmp_path / f"out{suffix}").read_text())
 
 
@@ -154,6 +154,7 @@ def test_a_local_frame_goes_where_metres_do(made, tmp_path, suffix, more, capsys
     ("arguments", "named"),
     [
         (("{run}", "--out", "night.shp"), r"night\.shp.*\.geojson"),
+        (("{run}", "--out", "night.kml"), r"night\.kml.*\.geojson.*\.gpx.*\.csv.*\.parquet.*\.tum"),
         (("{run}", "--out", "night"), r"--out night"),
         (("--out", "night.gpx"), r"night\.gpx.*tmapr export RUN"),
         (("{home}/street.toml", "--out", "night.gpx"), r"street\.toml.*\.gpx"),

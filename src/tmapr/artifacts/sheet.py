@@ -7,18 +7,19 @@ import numpy as np
 from jaxtyping import UInt8
 
 from tmapr.artifacts.images import Picture
+from tmapr.artifacts.letters import shorten, write
 
 _BACKGROUND = 24
 _INK = (225, 225, 225)
 _GAP = 8
 _LINE = 17
-_FONT, _FONT_SCALE = cv2.FONT_HERSHEY_SIMPLEX, 0.42
+_SIZE = 14.0
 
 Thumbnail = tuple[str, Picture]
 
 
 def draw_contact_sheet(cells: Sequence[Thumbnail], columns: int, width: int) -> UInt8[np.ndarray, "height total 3"]:
-    """The pictures at `width` pixels each, `columns` to a row; a caption may have several lines of ASCII."""
+    """The pictures at `width` pixels each, `columns` to a row; a caption may have several lines."""
     if not cells or columns < 1 or width < 1:
         raise ValueError(f"a sheet needs cells, columns and a width, got {len(cells)}, {columns} and {width}")
     drawn = [_draw(caption, picture, width) for caption, picture in cells]
@@ -35,18 +36,8 @@ def _draw(caption: str, picture: Picture, width: int) -> UInt8[np.ndarray, "heig
     lines = caption.splitlines()
     strip = np.full((_LINE * len(lines) + _GAP, width, 3), _BACKGROUND, np.uint8)
     for number, line in enumerate(lines, start=1):
-        cv2.putText(strip, _shorten(line, width), (0, _LINE * number - 2), _FONT, _FONT_SCALE, _INK, 1, cv2.LINE_AA)
+        write(strip, shorten(line, width, _SIZE), (0, _LINE * number - 2), _SIZE, _INK)
     return np.vstack([colours, strip])
-
-
-def _shorten(line: str, width: int) -> str:
-    """The line in ASCII, which is all that the font has, cut at its end to fit."""
-    text = line.encode("ascii", "replace").decode()
-    if cv2.getTextSize(text, _FONT, _FONT_SCALE, 1)[0][0] <= width:
-        return text
-    while text and cv2.getTextSize(text + "...", _FONT, _FONT_SCALE, 1)[0][0] > width:
-        text = text[:-1]
-    return text + "..."
 
 
 def _join_row(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _ONNX = ".onnx"
 _SOURCE = "a run folder, with --map also a map.npz; for .onnx an experiment (default: the defaults)"
-_OUT = "its suffix decides: .geojson, .gpx, .kml, .csv, .parquet, .tum of a run, .onnx of an experiment"
+_OUT = "its suffix decides: .geojson, .gpx, .csv, .parquet, .tum of a run, .onnx of an experiment"
 _SEQUENCE = "which drive of the run (default: the first test), or with --map which traverse (default: all)"
 
 

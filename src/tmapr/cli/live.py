@@ -21,9 +21,7 @@ def live(  # noqa: PLR0913 (each an option)
     map_folder: Annotated[Path, typer.Argument(metavar="MAP", help="a run folder with a map")],
     source: Annotated[
         str,
-        typer.Option(
-            metavar="SOURCE", help="/dev/video0 | a folder that grows | a bag, MCAP or video | ros2:TOPIC | ros1:TOPIC"
-        ),
+        typer.Option(metavar="SOURCE", help="/dev/video0 | a folder that grows | a bag, MCAP or video | ros1:TOPIC"),
     ],
     run: Annotated[
         Path | None, typer.Option("--run", metavar="DIR", help="what the robot keeps (default: MAP/live)")
@@ -38,11 +36,8 @@ def live(  # noqa: PLR0913 (each an option)
     ] = None,
     imu: Annotated[str | None, typer.Option(metavar="TOPIC", help="yaw rate")] = None,
     publish: Annotated[
-        Literal["ros1", "ros2"] | None, typer.Option(help="publish answers (default: where the source is)")
+        Literal["ros1"] | None, typer.Option(help="publish answers (default: where the source is a topic)")
     ] = None,
-    router: Annotated[str, typer.Option(metavar="ENDPOINT", help="ROS 2: the zenoh router")] = "tcp/localhost:7447",
-    domain: Annotated[int, typer.Option(envvar="ROS_DOMAIN_ID", help="ROS 2: the domain")] = 0,
-    distro: Annotated[str, typer.Option(metavar="NAME", help="ROS 2: the robot's release")] = "jazzy",
     tf: Annotated[Literal["base", "odom", "none"], typer.Option(help="publish map→base, map→odom or neither")] = "base",
     view: View = None,
     mcap: Annotated[Path | None, typer.Option(metavar="FILE", help="log for Foxglove")] = None,
@@ -65,15 +60,14 @@ def live(  # noqa: PLR0913 (each an option)
     from tmapr.fleet.keeping import tell_without_network
     from tmapr.live.keeper import Keeping
     from tmapr.live.messages import Frames
-    from tmapr.live.opening import Graph, Wanted, open_source
+    from tmapr.live.opening import Wanted, open_source
     from tmapr.live.session import begin_session
 
     told = tell_without_network(map_folder)
     if told:
         make_teller(quiet)(told)
     named = Frames(tf=tf)
-    wanted, graph = Wanted(source, rate, image, odometry, imu), Graph(router, domain, distro, named)
-    opened, published = open_source(wanted, graph, publish)
+    opened, published = open_source(Wanted(source, rate, image, odometry, imu), named, publish)
     keeping = Keeping(lose, fsync, journal)
     with closing(opened), begin_session(map_folder, run, learn, device, overrides or [], keeping) as session:
         sinks = [*published, *_open_sinks(view, mcap, tum, metrics, as_json, quiet, named)]

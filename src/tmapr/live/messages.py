@@ -1,4 +1,4 @@
-"""What is said of a frame in the words of ROS, whatever carries it: zenoh, rospy, rclpy or an MCAP file.
+"""What is said of a frame in the words of ROS, whatever carries it: rospy, rclpy or an MCAP file.
 
 A `Message` has a plain value: nested dictionaries by the names of the type's fields, with numbers, texts and lists in
 them. A stamp is one integer of nanoseconds where the type has a `Time`; `seq` of ROS 1's headers is left out. Metres,
@@ -46,10 +46,6 @@ class Message(NamedTuple):
     type: str
     """By its full name, as in nav_msgs/msg/Odometry; ROS 1 leaves out the `msg/`."""
     value: Value
-
-    def find_topic(self, node: str) -> str:
-        """The topic under the name of a node."""
-        return name_topic(self.topic, node)
 
 
 def name_topic(topic: str, node: str) -> str:

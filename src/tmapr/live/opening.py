@@ -1,9 +1,9 @@
 """A source by what a user calls it: a device, a folder, a recording or a robot's topic."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tmapr.data.bag import Topics
 from tmapr.data.drives import find_recording, recognize
@@ -12,22 +12,8 @@ from tmapr.exceptions import InputError
 from tmapr.live.events import Sink, Source
 from tmapr.live.messages import Frames
 
-if TYPE_CHECKING:
-    from tmapr.live.topics import Carrier
-
-Middleware = Literal["ros1", "ros2"]
 _TOPIC = re.compile(r"(ros[12]):(.+)")
 _CAMERA = re.compile(r"/dev/video\d+|camera:(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """The robot's graph of topics, and what we are in it."""
-
-    router: str = "tcp/localhost:7447"
-    domain: int = 0
-    distro: str = "jazzy"
-    frames: Frames = field(default_factory=Frames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +28,20 @@ class Wanted:
     initial_pose: str | None = "/initialpose"
 
 
-def open_source(wanted: Wanted, graph: Graph, publish: Middleware | None = None) -> tuple[Source, list[Sink]]:
-    """The source, and what answers are published by: the middleware that the source is on, or the one asked for."""
+def open_source(
+    wanted: Wanted, frames: Frames | None = None, publish: Literal["ros1"] | None = None
+) -> tuple[Source, list[Sink]]:
+    """The source, and what answers are published by: where the source is a topic, or where that is asked for."""
     topic = _TOPIC.fullmatch(wanted.source)
+    if topic and topic[1] == "ros2":
+        raise InputError(
+            f"--source {wanted.source}: topics of ROS 2 are heard by rclpy: build ros/tmapr_ros in your workspace and"
+            f" start `ros2 launch tmapr_ros localize.launch.py map:=MAP image:={topic[2]}`"
+        )
     if topic:
         _refuse_rate(wanted)
-        return _open_topics(wanted, topic[1], topic[2], graph, publish)
-    return _open_local(wanted), [_open_publisher(publish, graph)] if publish else []
+        return _open_topics(wanted, topic[2], frames)
+    return _open_local(wanted), [_open_publisher(frames)] if publish else []
 
 
 def _open_local(wanted: Wanted) -> Source:
@@ -75,34 +68,22 @@ def _open_local(wanted: Wanted) -> Source:
     return Recorded(path, topics, 1.0 if wanted.rate is None else wanted.rate)
 
 
-def _open_topics(
-    wanted: Wanted, middleware: str, image: str, graph: Graph, publish: Middleware | None
-) -> tuple[Source, list[Sink]]:
+def _open_topics(wanted: Wanted, image: str, frames: Frames | None) -> tuple[Source, list[Sink]]:
+    from tmapr.live.ros1 import Ros1Node
     from tmapr.live.topics import Subscribed, share
 
     if wanted.image is not None:
-        raise InputError(f"--image {wanted.image}: is for bags; a topic is named in --source {middleware}:TOPIC")
-    if publish not in (None, middleware):
-        raise InputError(f"--publish {publish}: answers go to the middleware that --source {wanted.source} is on")
+        raise InputError(f"--image {wanted.image}: is for bags; a topic is named in --source ros1:TOPIC")
     subscribed = Subscribed(image, wanted.odometry, wanted.imu, wanted.initial_pose)
-    source, sink = share(_open_node(middleware, graph), subscribed, graph.frames, source=wanted.source, sink=middleware)
+    source, sink = share(Ros1Node(), subscribed, frames, source=wanted.source, sink="ros1")
     return source, [sink]
 
 
-def _open_publisher(middleware: Middleware, graph: Graph) -> Sink:
+def _open_publisher(frames: Frames | None) -> Sink:
+    from tmapr.live.ros1 import Ros1Node
     from tmapr.live.topics import TopicSink
 
-    return TopicSink(_open_node(middleware, graph), graph.frames, name=middleware)
-
-
-def _open_node(middleware: str, graph: Graph) -> "Carrier":
-    if middleware == "ros1":
-        from tmapr.live.ros1 import Ros1Node
-
-        return Ros1Node()
-    from tmapr.live.ros2 import Ros2Node
-
-    return Ros2Node(endpoint=graph.router, domain=graph.domain, distro=graph.distro)
+    return TopicSink(Ros1Node(), frames, name="ros1")
 
 
 def _refuse_rate(wanted: Wanted) -> None:
@@ -113,4 +94,4 @@ def _refuse_rate(wanted: Wanted) -> None:
 def _refuse_topics(wanted: Wanted) -> None:
     for option, topic in (("--image", wanted.image), ("--odometry", wanted.odometry), ("--imu", wanted.imu)):
         if topic is not None:
-            raise InputError(f"{option} {topic}: {wanted.source} has no topics; a bag has, and ros1: or ros2: sources")
+            raise InputError(f"{option} {topic}: {wanted.source} has no topics; a bag has, and a ros1: source")

@@ -14,7 +14,7 @@ import tmapr
 from tmapr.artifacts.images import write_frame
 from tmapr.data.bag import GUESSED
 from tmapr.exceptions import InputError
-from tmapr.live.opening import Graph, Wanted, open_source
+from tmapr.live.opening import Wanted, open_source
 from tmapr.live.sources.camera import Camera, unpack_picture
 from tmapr.live.sources.growing import Growing
 from tmapr.live.sources.recorded import Recorded
@@ -174,7 +174,7 @@ def test_no_camera_is_refused_in_a_line(tmp_path):
 
 
 def open_named(source, **options):
-    return open_source(Wanted(source, **options), Graph())[0]
+    return open_source(Wanted(source, **options))[0]
 
 
 def test_a_folder_is_watched_unless_a_rate_is_given():
@@ -189,9 +189,10 @@ def test_a_folder_is_watched_unless_a_rate_is_given():
         ("/dev/video99", {}, "cannot be opened as a camera"),
         ("camera:99", {}, "/dev/video99"),
         ("/dev/video0", {"rate": 2.0}, "--rate 2: is for recordings"),
-        ("ros2:/thermal", {"rate": 2.0}, "--rate 2: is for recordings"),
-        ("ros2:/thermal", {"image": "/other"}, "--image /other"),
-        ("ros2:not a topic", {}, "no name of a topic"),
+        ("ros2:/thermal", {}, "ros2 launch tmapr_ros localize.launch.py map:=MAP image:=/thermal"),
+        ("ros1:/thermal", {"rate": 2.0}, "--rate 2: is for recordings"),
+        ("ros1:/thermal", {"image": "/other"}, "--image /other"),
+        ("ros1:not a topic", {}, "no name of a topic"),
         (str(NIGHT), {"odometry": "/odom"}, "--odometry /odom"),
         (str(NIGHT), {"imu": "/imu", "rate": 0.0}, "--imu /imu"),
         (str(Path(__file__)), {}, "is no recording"),

@@ -13,8 +13,9 @@ from ros_processes import Heard, wait_until
 from tmapr.exceptions import InputError
 from tmapr.live.definitions import load_types, to_rosbags
 from tmapr.live.events import Arrival, Pose, Start
-from tmapr.live.messages import Frames, Message
-from tmapr.live.topics import Subscribed, TopicSource, share
+from tmapr.live.messages import GPS, TF, Frames, Message
+from tmapr.live.messages import TOPICS as PUBLISHED
+from tmapr.live.topics import Subscribed, TopicSink, TopicSource, share
 from tmapr.live.topics.carrier import Carried, check_topic
 from tmapr.live.topics.inbox import IMAGES, READINGS, Inbox
 from tmapr.live.topics.listener import Listener
@@ -30,9 +31,9 @@ def decode(kind, raw):
     return TYPES.deserialize_cdr(memoryview(raw), kind)
 
 
-def carry(topic, kind, value, missed=0):
+def carry(topic, kind, value):
     raw = bytes(TYPES.serialize_cdr(to_rosbags(Message(topic, kind, value), TYPES), kind))
-    return Carried(topic, kind, raw, received=77, arrived=88, missed=missed)
+    return Carried(topic, kind, raw, received=77, arrived=88)
 
 
 def header(stamp, frame=""):
@@ -185,11 +186,28 @@ def test_a_start_is_in_the_map(frame):
     assert begun.position.tolist() == [4.0, 5.0]
 
 
+def test_a_start_is_as_certain_as_its_least_known_direction():
+    spread = np.zeros((6, 6))
+    spread[:2, :2] = [[2.0, 1.0], [1.0, 2.0]]
+    place = {**pose(4.0, 5.0), "covariance": spread.ravel().tolist()}
+    known = listen(carry("/initialpose", START, {"header": header(SECOND, "map"), "pose": place}))
+    clicked = listen(carry("/initialpose", START, {"header": header(SECOND, "map"), "pose": pose(4.0, 5.0)}))
+    assert (known.deviation, clicked.deviation) == (pytest.approx(np.sqrt(3)), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("frame", "x", "said"), [("odom", 4.0, "its frame is 'odom'"), ("map", float("nan"), "its position is")]
+)
+def test_a_start_elsewhere_is_refused(frame, x, said):
+    with pytest.raises(InputError, match=f"topic /initialpose: {said}"):
+        listen(carry("/initialpose", START, {"header": header(SECOND, frame), "pose": pose(x, 5.0)}))
+
+
 class Local:
     """A carrier whose messages are this test's."""
 
     def __init__(self):
-        self.takers, self.closed = {}, 0
+        self.takers, self.announced, self.closed = {}, {}, 0
 
     def subscribe(self, topic, take):
         self.takers[topic] = take
@@ -201,7 +219,7 @@ class Local:
         return decode(kind, raw)
 
     def announce(self, topic, kind):
-        raise NotImplementedError
+        self.announced[topic] = kind
 
     def publish(self, message):
         raise NotImplementedError
@@ -300,6 +318,27 @@ def test_a_node_that_is_sent_away_ends_the_drive():
 def test_no_transform_to_an_odometry_that_nobody_hears():
     with pytest.raises(InputError, match=r"map→odom is told from the robot's odometry: name its topic \(--odometry\)"):
         share(Local(), Subscribed("/image"), Frames(tf="odom"))
+
+
+@pytest.mark.parametrize(
+    ("frames", "on_earth", "silent"),
+    [(Frames(), True, set()), (Frames(), False, {GPS}), (Frames(tf="none"), False, {GPS, TF})],
+)
+def test_topics_that_a_drive_cannot_have_are_not_announced(frames, on_earth, silent):
+    carrier = Local()
+    scene = SimpleNamespace(localizer=SimpleNamespace(frame=SimpleNamespace(on_earth=on_earth)))
+    TopicSink(carrier, frames).begin(scene)
+    assert carrier.announced == {topic: kind for topic, kind in PUBLISHED.items() if topic not in silent}
+
+
+def test_the_last_who_leaves_takes_the_node_with_him():
+    carrier = Local()
+    source, sink = share(carrier, Subscribed("/image"))
+    source.close()
+    source.close()
+    assert carrier.closed == 0
+    sink.close()
+    assert carrier.closed == 1
 
 
 def test_readings_push_no_image_out():

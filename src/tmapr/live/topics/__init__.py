@@ -1,4 +1,4 @@
-"""A robot's topics as a source and a sink, whatever carries them: zenoh, rospy or rclpy."""
+"""A robot's topics as a source and a sink, whatever carries them: rospy or rclpy."""
 
 from itertools import count
 

@@ -24,8 +24,6 @@ class Carried(NamedTuple):
     """When it came, in nanoseconds since the epoch."""
     arrived: int
     """When it came, by `time.monotonic_ns`."""
-    missed: int = 0
-    """Messages of its publisher between the last one that came and this one, where the middleware counts them."""
 
 
 @runtime_checkable

@@ -26,8 +26,6 @@ class TopicSource:
     ) -> None:
         """`let_go` is called once, instead of closing a carrier that others use too."""
         self.name = name or subscribed.image
-        self.lost = 0
-        """Images that were published and never came, where the middleware counts them."""
         self.refused = 0
         """Messages that came and could not be read."""
         self.note = ""
@@ -56,16 +54,12 @@ class TopicSource:
                 yield event
 
     def read(self) -> Part:
-        """How the topic is doing: what never came, or could not be read, is in its note."""
-        told = [f"{self.lost} images lost on the way"] if self.lost else []
-        if self.refused:
-            told.append(f"{self.refused} messages not read, the last: {self.note}")
+        """How the topic is doing: what could not be read is in its note."""
+        note = f"{self.refused} messages not read, the last: {self.note}" if self.refused else ""
         idle = time.monotonic() - self._last
-        return Part(f"topic {self._image_topic}", self._frames, self.dropped, idle=idle, note="; ".join(told))
+        return Part(f"topic {self._image_topic}", self._frames, self.dropped, idle=idle, note=note)
 
     def _hear(self, carried: Carried) -> Event | None:
-        if carried.topic == self._image_topic:
-            self.lost += carried.missed
         try:
             return self._listener.hear(carried)
         except InputError as error:

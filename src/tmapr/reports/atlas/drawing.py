@@ -128,11 +128,6 @@ LIKENESS_KEYS = (
 )
 
 
-def level_of(value: float) -> int:
-    """The number of a likeness's colour."""
-    return int(np.searchsorted(LEVELS, value, "right"))
-
-
 def _list_levels(atlas: Atlas) -> list[tuple[str, Int[np.ndarray, " _"]]]:
     """The references of each colour; the alike ones last, so that they lie on top."""
     of_station = np.searchsorted(LEVELS, np.where(atlas.likeness.known, atlas.likeness.value, 0.0), "right")

@@ -167,11 +167,6 @@ def layer_keys(keys: Sequence[Key]) -> str:
     return element("div", {"class": "keys"}, *map(_switch, keys))
 
 
-def plain_keys(keys: Sequence[Key]) -> str:
-    """A legend of what stays."""
-    return element("div", {"class": "keys"}, *(element("span", {}, _show(key), escape(key.words)) for key in keys))
-
-
 def _swatch(key: Key, x: float, y: float) -> str:
     if key.shape == "area":
         return rectangle((x, x + _SWATCH), (y - 5, y + 5), key.role)

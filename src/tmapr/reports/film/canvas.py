@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from tmapr.artifacts.letters import Pixels, measure, shorten, write
 from tmapr.reports.film.colours import Colour
-from tmapr.reports.film.lettering import Pixels, Weight, measure, shorten, write
 
 WIDTH, HEIGHT = 1280, 720
 _FINE = 4
@@ -99,26 +99,18 @@ class Canvas:
         """A circle."""
         self._circle(point, radius, colour, self._thick(width))
 
-    def text(
-        self,
-        words: str,
-        at: tuple[float, float],
-        size: float,
-        colour: Colour,
-        weight: Weight = 400,
-        align: Aligned = "left",
-    ) -> float:
+    def text(self, words: str, at: tuple[float, float], size: float, colour: Colour, align: Aligned = "left") -> float:
         """Words on a base line; where they end, in points."""
         large = size * self.scale
-        wide = measure(words, large, weight)
+        wide = measure(words, large)
         x, y = (at[0] - self.corner[0]) * self.scale, (at[1] - self.corner[1]) * self.scale
         x -= {"left": 0.0, "middle": wide / 2, "right": wide}[align]
-        write(self.pixels, words, (round(x), round(y)), large, colour, weight)
+        write(self.pixels, words, (round(x), round(y)), large, colour)
         return (x + wide) / self.scale + self.corner[0]
 
-    def shorten(self, words: str, width: float, size: float, weight: Weight = 400) -> str:
+    def shorten(self, words: str, width: float, size: float) -> str:
         """As many of the words as fit into so many points."""
-        return shorten(words, width * self.scale, size * self.scale, weight)
+        return shorten(words, width * self.scale, size * self.scale)
 
     def paste(self, picture: UInt8[np.ndarray, "rows columns 3"], box: Box) -> None:
         """A picture, stretched over a box."""

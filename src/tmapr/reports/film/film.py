@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Int
 
 from tmapr.artifacts.atomic import replacing
+from tmapr.artifacts.letters import Pixels
 from tmapr.exceptions import InputError
 from tmapr.reports.film.cut import Cut
 from tmapr.reports.film.footage import Reel, Shelf
 from tmapr.reports.film.gif import GifWriter
 from tmapr.reports.film.layout import USUAL, Layout
-from tmapr.reports.film.lettering import Pixels
 from tmapr.reports.film.moments import Story
 from tmapr.reports.film.scenes import Scene
 from tmapr.reports.film.webm import WebmWriter

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from tmapr.artifacts.letters import wrap
 from tmapr.reports.drawing.pictures import PagePicture
 from tmapr.reports.film.canvas import Box, Canvas
 from tmapr.reports.film.colours import (
@@ -21,7 +22,6 @@ from tmapr.reports.film.colours import (
     list_grays,
     list_heat,
 )
-from tmapr.reports.film.lettering import wrap
 from tmapr.reports.film.moments import Match, Moment
 from tmapr.types import Status
 
@@ -64,7 +64,7 @@ def draw_picture(canvas: Canvas, box: Box, shown: Shown) -> None:
         over.fill(band, GROUND)
     base = box.bottom - 10
     inside = canvas.inside(band)
-    used = inside.text(shown.name, (box.left + 10, base), _CAPTION, INK, 600)
+    used = inside.text(shown.name, (box.left + 10, base), _CAPTION, INK)
     room = canvas.shorten(shown.remark, box.right - 10 - used - 12, _CAPTION)
     inside.text(room, (box.right - 10, base), _CAPTION, INK if shown.believed else QUIET, align="right")
 
@@ -91,12 +91,12 @@ def draw_header(canvas: Canvas, box: Box, moment: Moment) -> None:
     colour = STATUSES[moment.status]
     word, meaning = WORDS[moment.status]
     canvas.fill(Box(box.left, box.top, 7.0, box.height), colour)
-    canvas.text(word, (box.left + 22, box.top + 42), _STATUS, colour, 700)
+    canvas.text(word, (box.left + 22, box.top + 42), _STATUS, colour)
     said, tone = (WRONG, ALARM) if moment.wrong else (meaning, QUIET)
     canvas.text(said, (box.left + 23, box.bottom - 7), _SMALL + 2, tone)
     x = box.right
     for fact in reversed(list_facts(moment)):
-        canvas.text(fact.value, (x, box.top + 39), _VALUE, fact.colour, 600, "right")
+        canvas.text(fact.value, (x, box.top + 39), _VALUE, fact.colour, "right")
         canvas.text(fact.label, (x, box.bottom - 7), _SMALL, QUIET, align="right")
         x -= fact.width
 

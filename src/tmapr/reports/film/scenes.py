@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from tmapr.artifacts.letters import Pixels
 from tmapr.reports.figures.route_belief import RouteAxes
 from tmapr.reports.film.canvas import Canvas
 from tmapr.reports.film.colours import GROUND
 from tmapr.reports.film.footage import Reel, Shelf
 from tmapr.reports.film.layout import Layout
-from tmapr.reports.film.lettering import Pixels
 from tmapr.reports.film.map_panel import MapPanel
 from tmapr.reports.film.moments import Match, Story
 from tmapr.reports.film.panels import (

@@ -10,8 +10,8 @@ from typing import IO
 
 import cv2
 
+from tmapr.artifacts.letters import Pixels
 from tmapr.exceptions import InputError
-from tmapr.reports.film.lettering import Pixels
 
 _ROOM = 1 << 20
 """Bytes that a disk must still have after a film was written to it: more than an encoder holds back."""

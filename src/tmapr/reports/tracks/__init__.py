@@ -1,1 +1,1 @@
-"""Drives and maps for other people's tools: GeoJSON, GPX, KML, CSV, Parquet and TUM."""
+"""Drives and maps for other people's tools: GeoJSON, GPX, CSV, Parquet and TUM."""

@@ -14,7 +14,6 @@ from tmapr.exceptions import InputError
 from tmapr.reports.atlas.source import read_map
 from tmapr.reports.tracks.geojson import render_geojson
 from tmapr.reports.tracks.gpx import render_gpx
-from tmapr.reports.tracks.kml import render_kml
 from tmapr.reports.tracks.tables import render_csv, render_parquet
 from tmapr.reports.tracks.track import Track, track_drive, track_references
 from tmapr.reports.tracks.tum import render_tum
@@ -33,7 +32,6 @@ FORMATS: Mapping[str, TrackFormat] = {
     ".geojson": TrackFormat(render_geojson, on_earth=True),
     ".json": TrackFormat(render_geojson, on_earth=True),
     ".gpx": TrackFormat(render_gpx, on_earth=True),
-    ".kml": TrackFormat(render_kml, on_earth=True),
     ".csv": TrackFormat(render_csv),
     ".parquet": TrackFormat(render_parquet),
     ".tum": TrackFormat(render_tum),

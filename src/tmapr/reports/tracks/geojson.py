@@ -1,13 +1,16 @@
-"""GeoJSON (RFC 7946): a line for each track and a point for each frame, with all that is known of it."""
+"""GeoJSON (RFC 7946): a line for each track and a point for each frame, with all that is known of it.
+
+A line is written as it was driven, also across the antimeridian, where the standard would have it cut in two.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
+from jaxtyping import Float
 
-from tmapr.reports.tracks.lines import bound, cut_line, round_degrees
-from tmapr.reports.tracks.track import Track
+from tmapr.reports.tracks.track import Track, round_degrees
 
 _Member = str | int | float | None | Sequence["_Member"] | Mapping[str, "_Member"]
 
@@ -15,8 +18,7 @@ _Member = str | int | float | None | Sequence["_Member"] | Mapping[str, "_Member
 def render_geojson(tracks: Sequence[Track]) -> Iterator[bytes]:
     """One feature collection, a feature a line."""
     known = np.concatenate([round_degrees(track.located[np.isfinite(track.located).all(axis=1)]) for track in tracks])
-    box = bound(known)
-    corners = _encode([box.west, box.south, box.east, box.north])
+    corners = _encode([*known.min(axis=0).tolist(), *known.max(axis=0).tolist()])
     yield f'{{"type":"FeatureCollection","bbox":{corners},"features":['.encode()
     separator = "\n"
     for track in tracks:
@@ -27,20 +29,19 @@ def render_geojson(tracks: Sequence[Track]) -> Iterator[bytes]:
 
 
 def _list_features(track: Track) -> Iterator[dict[str, _Member]]:
-    parts: list[_Member] = [part.tolist() for part in cut_line(track.located[track.drawn])]
-    if parts:
-        several = len(parts) > 1
-        shape: dict[str, _Member] = {
-            "type": "MultiLineString" if several else "LineString",
-            "coordinates": parts if several else parts[0],
-        }
-        yield _make_feature(shape, _describe(track))
+    line = _drop_repeated(round_degrees(track.located[track.drawn]))
+    if len(line) > 1:  # a camera that stands draws none
+        yield _make_feature({"type": "LineString", "coordinates": line.tolist()}, _describe(track))
     told, points = track.tell(), round_degrees(track.located).tolist()
     kind = "frame" if track.is_drive else "reference"
     for point, cells in zip(points, zip(*told.values(), strict=True), strict=True):
         # A point that is nowhere has no geometry, which the standard calls unlocated.
         place: dict[str, _Member] | None = None if np.isnan(point).any() else {"type": "Point", "coordinates": point}
         yield _make_feature(place, {"kind": kind} | dict(zip(told, cells, strict=True)))
+
+
+def _drop_repeated(points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "m 2"]:
+    return points[np.r_[True, (np.diff(points, axis=0) != 0).any(axis=1)][: len(points)]]
 
 
 def _describe(track: Track) -> dict[str, _Member]:

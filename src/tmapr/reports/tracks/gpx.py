@@ -1,16 +1,18 @@
 """GPX 1.1: a drive as a track of the positions that the system stands for, a mapped traverse as a route.
 
 A viewer draws every point as a place where somebody was. So a track has the frames whose status is `localized`, and a
-new segment begins where there were others between; who wants to see those too takes GeoJSON or KML.
+new segment begins where there were others between; who wants to see those too takes GeoJSON.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from xml.sax.saxutils import escape
 
+import numpy as np
+from jaxtyping import Float
+
 from tmapr.exceptions import InputError
-from tmapr.reports.tracks.lines import round_degrees, write_point
-from tmapr.reports.tracks.track import Track, is_meant
+from tmapr.reports.tracks.track import DECIMALS, Track, is_meant, round_degrees
 
 _HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -22,9 +24,7 @@ def render_gpx(tracks: Sequence[Track]) -> Iterator[bytes]:
     """Routes, then tracks, as the schema orders them."""
     if not any(is_meant(track.statuses[row]) for track in tracks for row in track.drawn.tolist()):
         names = ", ".join(track.name for track in tracks)
-        raise InputError(
-            f"{names}: no frame is localized, a GPX track would be empty; .geojson and .kml have all frames"
-        )
+        raise InputError(f"{names}: no frame is localized, a GPX track would be empty; .geojson has all frames")
     yield _HEAD.encode()
     for track in tracks:
         yield from (_write_drive(track) if track.is_drive else _write_route(track))
@@ -39,8 +39,7 @@ def _write_drive(track: Track) -> Iterator[bytes]:
             continue
         yield b"<trkseg>\n"
         for row in rows:
-            lon, lat = write_point(points[row])
-            yield f'<trkpt lat="{lat}" lon="{lon}"><time>{times[row]}</time></trkpt>\n'.encode()
+            yield f"<trkpt {_write_point(points[row])}><time>{times[row]}</time></trkpt>\n".encode()
         yield b"</trkseg>\n"
     yield b"</trk>\n"
 
@@ -49,7 +48,11 @@ def _write_route(track: Track) -> Iterator[bytes]:
     points, times, frames = round_degrees(track.located), track.times, track.columns["frame"].values.tolist()
     yield f"<rte><name>{escape(track.name)}</name>\n".encode()
     for row in track.drawn.tolist():
-        lon, lat = write_point(points[row])
         inside = f"<time>{times[row]}</time><name>{frames[row]}</name>"
-        yield f'<rtept lat="{lat}" lon="{lon}">{inside}</rtept>\n'.encode()
+        yield f"<rtept {_write_point(points[row])}>{inside}</rtept>\n".encode()
     yield b"</rte>\n"
+
+
+def _write_point(point: Float[np.ndarray, "2"]) -> str:
+    """In digits: not every reader knows exponents."""
+    return f'lat="{point[1]:.{DECIMALS}f}" lon="{point[0]:.{DECIMALS}f}"'

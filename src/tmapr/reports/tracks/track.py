@@ -17,6 +17,8 @@ MAPPED = "mapped"
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """What XML cannot hold, a line of CSV should not, and UTF-8 does not know."""
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+DECIMALS = 9
+"""Of degrees in texts: 0.1 mm."""
 
 Cell = str | int | float | None
 
@@ -121,6 +123,11 @@ def track_references(memory: Memory, frame: CoordinateFrame) -> list[Track]:
         statuses = (MAPPED,) * len(rows)
         tracks.append(Track(name, frame, stamps, positions, frame.to_degrees(positions), statuses, columns))
     return tracks
+
+
+def round_degrees(degrees: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "n 2"]:
+    """As texts have them."""
+    return np.round(degrees, DECIMALS) + 0.0  # no -0.0
 
 
 def spell_name(name: str) -> str:

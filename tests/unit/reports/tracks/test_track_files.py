@@ -1,4 +1,4 @@
-"""Files of tracks as GDAL, PROJ, pyarrow and strict parsers read them."""
+"""Files of tracks as PROJ, pyarrow and strict parsers read them."""
 
 import csv
 import io
@@ -9,19 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import shapely
 
 from geographic import (
     CENTIMETRE,
     PLACES,
     START,
     drive,
-    layers_of,
-    lines_of,
     loop,
     metres_of,
     points_of,
-    read_back,
     traverse,
 )
 from tmapr.exceptions import InputError
@@ -31,7 +27,7 @@ from tmapr.reports.tracks.track import spell_name, track_references
 from tmapr.retrieval.memory import remember
 
 CAMPUS = PLACES["campus"]
-GPX, KML = "{http://www.topografix.com/GPX/1/1}", "{http://www.opengis.net/kml/2.2}"
+GPX = "{http://www.topografix.com/GPX/1/1}"
 HOSTILE = "<b>&amp;\"'\x00\x1b]]>\ud800\ufffe=cmd(),\n\u2028 Straße"
 MIXED = ["localized"] * 10 + ["lost"] * 5 + ["localized"] * 15 + ["predicting"] * 10
 
@@ -56,52 +52,42 @@ def check_places(points, frame, truth=None):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("make", [drive, traverse])
-def test_gdal_and_proj_find_geojson_where_it_was(tmp_path, place, make):
-    shapes, fields = read_back(written(tmp_path, ".geojson", make(PLACES[place])))
-    check_places(points_of(shapes), PLACES[place])
-    ends = shapely.get_coordinates(lines_of(shapes))
-    check_places(ends[np.abs(ends[:, 0]) < 180], PLACES[place])
-    kinds = {drive: ["drive", "frame"], traverse: ["traverse", "reference"]}[make]
-    assert fields["kind"].tolist() == [kinds[0]] + [kinds[1]] * len(loop())
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_gdal_and_proj_find_gpx_where_it_was(tmp_path, place):
-    path = written(tmp_path, ".gpx", drive(PLACES[place]))
-    shapes, _ = read_back(path, "track_points")
-    check_places(points_of(shapes), PLACES[place])
-    ends = shapely.get_coordinates(lines_of(read_back(path, "tracks")[0]))
-    check_places(ends, PLACES[place])
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_gdal_and_proj_find_the_route_of_a_map_where_it_was(tmp_path, place):
-    shapes, fields = read_back(written(tmp_path, ".gpx", traverse(PLACES[place])), "route_points")
-    check_places(points_of(shapes), PLACES[place])
-    assert fields["name"].tolist() == [str(row) for row in range(len(loop()))]
+@pytest.mark.parametrize("suffix", [".geojson", ".gpx"])
+def test_proj_finds_every_point_where_it_was(tmp_path, suffix, place, make):
+    check_places(points_of(written(tmp_path, suffix, make(PLACES[place]))), PLACES[place])
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("make", [drive, traverse])
-def test_gdal_and_proj_find_kml_where_it_was(tmp_path, place, make):
-    path = written(tmp_path, ".kml", make(PLACES[place]))
-    assert layers_of(path) == [make(CAMPUS).name]
-    shapes, _ = read_back(path)
-    check_places(points_of(shapes), PLACES[place])
-    ends = shapely.get_coordinates(lines_of(shapes))
-    check_places(ends[np.abs(ends[:, 0]) < 180], PLACES[place])
+def test_a_line_goes_through_all_points_and_the_box_holds_them(place, make):
+    document = json.loads(render(".geojson", make(PLACES[place])))
+    line, *points = document["features"]
+    assert line["geometry"]["type"] == "LineString"
+    assert line["geometry"]["coordinates"] == [point["geometry"]["coordinates"] for point in points]
+    kinds = {drive: ["drive", "frame"], traverse: ["traverse", "reference"]}[make]
+    assert [line["properties"]["kind"], points[0]["properties"]["kind"]] == kinds
+    corners = np.array(line["geometry"]["coordinates"])
+    assert document["bbox"] == [*corners.min(axis=0), *corners.max(axis=0)]
 
 
-def test_times_are_read_back_to_the_nanosecond_as_text_and_to_the_millisecond_by_gdal(tmp_path):
+def test_a_standing_camera_draws_no_line():
+    features = json.loads(render(".geojson", drive(CAMPUS, np.zeros((5, 2)))))["features"]
+    assert [feature["geometry"]["type"] for feature in features] == ["Point"] * 5
+
+
+def test_the_points_of_a_route_are_named_by_their_frames():
+    names = ElementTree.fromstring(render(".gpx", traverse(CAMPUS))).findall(f".//{GPX}rtept/{GPX}name")
+    assert [name.text for name in names] == [str(row) for row in range(len(loop()))]
+
+
+def test_times_are_told_to_the_nanosecond():
     track = drive(CAMPUS)
     assert track.times[0] == "2023-03-23T12:00:00.123456789Z"
     assert [int(time) for time in np.array([t[:-1] for t in track.times], "datetime64[ns]").astype(int)] == (
         track.stamps.tolist()
     )
-    gpx = read_back(written(tmp_path, ".gpx", track), "track_points")[1]["time"]
-    kml = read_back(written(tmp_path, ".kml", track))[1]["timestamp"]
-    for found in (gpx[0], kml[-len(track.stamps)]):
-        assert str(found).replace("/", "-").replace(" ", "T").startswith("2023-03-23T12:00:00.123")
+    found = ElementTree.fromstring(render(".gpx", track)).findall(f".//{GPX}trkpt/{GPX}time")
+    assert [time.text for time in found] == track.times
 
 
 def test_what_is_known_of_a_frame_is_in_its_point():
@@ -139,10 +125,10 @@ def test_a_position_that_is_not_on_earth_has_no_geometry_and_no_line_goes_there(
 
 def test_a_gpx_track_has_the_localized_frames_and_a_segment_for_each_stretch_of_them(tmp_path):
     track = drive(CAMPUS, statuses=MIXED)
-    shapes, fields = read_back(written(tmp_path, ".gpx", track), "track_points")
-    meant = np.array(MIXED) == "localized"
-    check_places(points_of(shapes), CAMPUS, loop()[meant])
-    assert fields["track_seg_id"].tolist() == [0] * 10 + [1] * 15
+    path = written(tmp_path, ".gpx", track)
+    check_places(points_of(path), CAMPUS, loop()[np.array(MIXED) == "localized"])
+    segments = ElementTree.parse(path).getroot().findall(f".//{GPX}trkseg")
+    assert [len(segment) for segment in segments] == [10, 15]
 
 
 def test_a_late_frame_has_a_point_and_no_part_in_a_line():
@@ -186,7 +172,7 @@ def hostile():
     return track_references(memory, CAMPUS)
 
 
-def test_a_hostile_name_stays_text_in_every_format(tmp_path, hostile):
+def test_a_hostile_name_stays_text_in_every_format(hostile):
     (track,) = hostile
     assert track.name == spell_name(HOSTILE) != HOSTILE
     assert {row["sequence"] for row in rows_of(render(".csv", track))} == {track.name}
@@ -194,8 +180,6 @@ def test_a_hostile_name_stays_text_in_every_format(tmp_path, hostile):
     document = json.loads(render(".geojson", track))
     assert {feature["properties"]["sequence"] for feature in document["features"]} == {track.name}
     assert ElementTree.fromstring(render(".gpx", track)).find(f".//{GPX}name").text == track.name
-    assert ElementTree.fromstring(render(".kml", track)).find(f".//{KML}Folder/{KML}name").text == track.name
-    assert {*read_back(written(tmp_path, ".geojson", track))[1]["sequence"]} == {track.name}
 
 
 @pytest.mark.parametrize(
