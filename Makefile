@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHOWN := .venv/ready-for-demo
 READY := .venv/ready
 
-.PHONY: demo test test-long net bench real worlds table study styles sabotage learning places ablations paper lint audit pins clean
+.PHONY: demo test test-long net bench real worlds table styles sabotage learning places ablations paper lint audit pins clean
 
 demo: $(SHOWN)
 	$(BIN)/tmapr demo --out runs/demo
@@ -30,13 +30,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/image.py
 	$(BIN)/python benchmarks/perception.py
 	$(BIN)/python benchmarks/check.py
-	$(BIN)/python benchmarks/bag.py
 	$(BIN)/python benchmarks/render.py
-	$(BIN)/python benchmarks/training.py
 
 real: $(READY)
 	$(BIN)/python benchmarks/real_images.py
-	$(BIN)/python benchmarks/head_weight.py
 	$(BIN)/python benchmarks/real_descriptors.py
 
 worlds: $(READY)
@@ -50,32 +47,6 @@ table: $(READY) $(FAMILIES:%=data/rendered-%/experiment.toml)
 
 data/rendered-%/experiment.toml: | $(READY)
 	$(BIN)/tmapr simulate data/rendered-$* --layout ms2 --family $* --seed 1 --traverses $(LAPS) --frames 600
-
-# Worlds that nothing was tuned on, with default settings: rendered, trained, every row of the ablations, and what happens
-# off the map. Hours on two cores; interrupted, it goes on.
-CITIES := $(addprefix runs/night-city-,31 32 33 34 35)
-VALLEYS := $(addprefix runs/night-valley-,26 27 28 29 30)
-DRIVES := noon,noon2:noon,noon3:noon,dusk,rain,overcast,again:noon,night,away:night,noon4:noon,noon5:noon
-
-study: $(addsuffix /ablation.json,$(CITIES) $(VALLEYS))
-	$(BIN)/tmapr report $(CITIES) --table system
-	$(BIN)/tmapr report $(VALLEYS) --table system
-	$(BIN)/tmapr report $(CITIES) --table loops
-	$(BIN)/tmapr report $(VALLEYS) --table loops
-	$(BIN)/python benchmarks/study.py $(CITIES)
-	$(BIN)/python benchmarks/study.py $(VALLEYS)
-
-runs/night-%/ablation.json: runs/night-%/apr/best
-	$(BIN)/tmapr ablate $(call night,$*)
-
-runs/night-%/apr/best: data/night-%/experiment.toml
-	$(BIN)/tmapr train $(call night,$*)
-
-night = experiments/night-$(word 1,$(subst -, ,$1)).toml --run runs/night-$1 --set name=night-$1 --set data.root=data/night-$1
-
-data/night-%/experiment.toml: | $(READY)
-	$(BIN)/tmapr simulate data/night-$* --layout folder --family $(word 1,$(subst -, ,$*)) --seed $(word 2,$(subst -, ,$*)) \
-	  --traverses $(DRIVES) --detour away --frames 600
 
 # Worlds in styles that nothing was chosen on, real sets, and what may happen to a robot. The rows of today's method are
 # in benchmarks/rows: without them, half an hour on two cores, and longer where pose heads are trained without a GPU.
@@ -100,8 +71,6 @@ paper: $(READY)
 # The paper's online half and ours, row by row, in the same worlds; its rows are kept as well.
 ablations: $(READY)
 	$(BIN)/python benchmarks/ablations.py
-
-.PRECIOUS: data/night-%/experiment.toml runs/night-%/apr/best
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,24 +1,21 @@
-"""Ways of learning one sample, eq. (2), and the floors under them: the product's, BLAS, NumPy, scikit-learn.
+"""Ways of learning one sample, eq. (2), and the floors under them: the product's, BLAS, NumPy.
 
 All take a sample's three rows with weights 1, 0.35 and 0.35 and own their arrays.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 import numba
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg.blas import dsymv, dsyr
-from sklearn.linear_model import Ridge as BatchRidge
 
 from tmapr.places.analytic import Ridge
 
 CLASSES = 150
 RIDGE = 0.01
 WEIGHTS = np.array([1.0, 0.35, 0.35])
-STORED = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +121,3 @@ class AsWritten:
         self.K = self.K - gain @ np.linalg.inv(np.eye(3) + X @ gain) @ (X @ self.K)
         self.Q = self.Q + X.T @ Y
         self.W = self.K @ self.Q
-
-
-class Refit:
-    """scikit-learn on stored rows, solved anew with every sample; the store does not grow here."""
-
-    def __init__(self, dim: int, rng: np.random.Generator) -> None:
-        stored = list(islice(samples(dim, rng), STORED // 3 + 1))
-        self._rows = np.concatenate([sample.rows for sample in stored])[:STORED]
-        self._targets = np.concatenate([sample.targets for sample in stored])[:STORED]
-        self._model = BatchRidge(alpha=RIDGE, fit_intercept=False, solver="cholesky")
-
-    def __call__(self, sample: Sample) -> None:
-        """Solve again with a sample in the place of another."""
-        self._rows[:3], self._targets[:3] = sample.rows, sample.targets
-        self._model.fit(self._rows, self._targets)

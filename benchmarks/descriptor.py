@@ -2,10 +2,8 @@
 
     python benchmarks/descriptor.py [--worlds 5] [--frames N] [--metu FOLDER] [--head FILE] [--out results.json]
 
-Worlds and queries are those of worlds.py; right is within 10 m. R@1 needs no threshold; precision, recall and F1 are at
-one threshold per descriptor, the one with the best mean F1 over all settings in worlds of other seeds. Nearly every
-query is of a mapped place, so it rejects next to nothing, and the three stay close to R@1. A figure is the mean of the
-worlds' own. Intervals are 95 % bootstraps over worlds; with five of them they are rather too narrow than too wide.
+Worlds and queries are those of worlds.py; right is within 10 m. A figure is the mean of the worlds' own R@1. Intervals
+are 95 % bootstraps over worlds; with five of them they are rather too narrow than too wide.
 
 One encoding serves both: the plain descriptor is the first part of the joined one, at unit length. Real images
 (METU-VisTIR, see real_images.py) stand beside the rendered ones, which say little about transfer. The last line is
@@ -35,21 +33,18 @@ from tmapr.perception.opening import open_perceiver
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import Perception
 from tmapr.training.shipped import ASKED, MAPPED, SHAPE, TRAINING, TUNING, WEIGHT
-from worlds import FIGURES, FRAMES, SETTINGS, Described, Descriptors, Found, Lookups, looked_up, traverse_seed
+from worlds import FRAMES, SETTINGS, Described, Descriptors, Recalls, look_up, traverse_seed
 
 PLAIN, SHIPPED = "plain pooling", "shipped"
 EVERY = "mean"
 """Over the weathers."""
 
-REPORTED, CHOOSING = range(1, 500), range(502, 505)
-"""Seeds of worlds: those the table may show, from the first on, and those that thresholds are chosen on."""
+REPORTED = range(1, 500)
+"""Seeds of worlds that the table may show, from the first on."""
 
 RESAMPLES = 2000
-CUTS = 200
 METU_RIGHT, METU_LOST = 25, 1
 LEAST_GAIN = 0.001
-HARD = ("valley", "campus-aliased", "city-aliased")
-LEAST_F1, MOST_F1 = 0.4, 0.9
 
 
 def described_by(card: Card) -> Described:
@@ -69,14 +64,6 @@ def described_by(card: Card) -> Described:
     return both
 
 
-def best_threshold(given: Sequence[Found]) -> float:
-    """With the best mean F1, of the similarities that were found."""
-    similarities = np.concatenate([each.similarity[each.found] for each in given])
-    cuts = np.unique(np.quantile(similarities, np.linspace(0, 1, CUTS))).tolist()
-    means = [np.mean([each.figures(cut)[FIGURES.index("F1")] for each in given]) for cut in cuts]
-    return cuts[int(np.argmax(means))]
-
-
 class Cell(NamedTuple):
     """A mean over worlds, and where it plausibly lies."""
 
@@ -88,11 +75,10 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One figure of every descriptor and, if there are two, by how much the shipped one is higher."""
+    """R@1 of every descriptor and, if there are two, by how much the shipped one is higher."""
 
     setting: str
     weather: str
-    figure: str
     cells: dict[str, Cell]
     gain: Cell | None
 
@@ -103,7 +89,7 @@ class Row(NamedTuple):
             name: [round(number, 4) for number in (cell.value, cell.bounds.low, cell.bounds.high)]
             for name, cell in cells.items()
         }
-        return {"setting": self.setting, "query": self.weather, "figure": self.figure, **numbers}
+        return {"setting": self.setting, "query": self.weather, **numbers}
 
 
 def mean(values: Float[np.ndarray, "worlds weathers"]) -> Statistic:
@@ -116,30 +102,26 @@ def mean(values: Float[np.ndarray, "worlds weathers"]) -> Statistic:
     return statistic
 
 
-def rows(setting: str, worlds: Sequence[Lookups], thresholds: dict[str, float]) -> Iterator[Row]:
+def rows(setting: str, worlds: Sequence[Recalls]) -> Iterator[Row]:
     """Of one setting; the same worlds are drawn for both descriptors."""
     everyone, drawn = np.arange(len(worlds)), block_resamples(len(worlds), 1, RESAMPLES, np.random.default_rng(2026))
-    figures = {
-        name: np.array([[found.figures(thresholds[name]) for found in world[name]] for world in worlds])
-        for name in worlds[0]
-    }
+    recalls = {name: np.array([world[name] for world in worlds]) for name in worlds[0]}
     columns = {weather: [column] for column, weather in enumerate(ASKED)} | {EVERY: list(range(len(ASKED)))}
     for weather, chosen in columns.items():
-        for number, figure in enumerate(FIGURES):
-            means = {name: mean(given[:, chosen, number]) for name, given in figures.items()}
-            cells = {name: Cell(one(everyone) or 0.0, interval(one, drawn)) for name, one in means.items()}
-            gain = None
-            if SHIPPED in cells:
-                bounds = paired_difference(means[SHIPPED], means[PLAIN], drawn)
-                gain = Cell(cells[SHIPPED].value - cells[PLAIN].value, bounds)
-            yield Row(setting, weather, figure, cells, gain)
+        means = {name: mean(given[:, chosen]) for name, given in recalls.items()}
+        cells = {name: Cell(one(everyone) or 0.0, interval(one, drawn)) for name, one in means.items()}
+        gain = None
+        if SHIPPED in cells:
+            bounds = paired_difference(means[SHIPPED], means[PLAIN], drawn)
+            gain = Cell(cells[SHIPPED].value - cells[PLAIN].value, bounds)
+        yield Row(setting, weather, cells, gain)
 
 
 def show_table(setting: str, table: Sequence[Row], console: Console) -> None:
     difference = ["difference"] if table[0].gain else []
-    sheet = Table("query", "figure", *table[0].cells, *difference, title=f"{setting}, queries → {MAPPED}")
+    sheet = Table("query", *table[0].cells, *difference, title=f"{setting}: R@1, queries → {MAPPED}")
     for row in table:
-        sheet.add_row(row.weather, row.figure, *map(str, row.cells.values()), *([str(row.gain)] if row.gain else []))
+        sheet.add_row(row.weather, *map(str, row.cells.values()), *([str(row.gain)] if row.gain else []))
     console.print(sheet)
 
 
@@ -167,15 +149,9 @@ def promises(table: Sequence[Row], right: dict[str, int]) -> Iterator[Metric]:
         yield Metric("METU, right", right[SHIPPED], "images", "higher", METU_RIGHT)
         yield Metric("METU, fewer right than with plain pooling", lost, "images", "lower", METU_LOST)
     for row in table:
-        if row.weather != EVERY or row.gain is None:
-            continue
-        if row.figure == "R@1":
+        if row.weather == EVERY and row.gain is not None:
             name = f"{row.setting}: R@1 over plain pooling's, low end of the interval"
             yield Metric(name, row.gain.bounds.low, "", "higher", LEAST_GAIN)
-        if row.figure == "F1" and row.setting in HARD:
-            value = row.cells[SHIPPED].value
-            yield Metric(f"{row.setting}: F1, no less", value, "", "higher", LEAST_F1)
-            yield Metric(f"{row.setting}: F1, no more, or the worlds are too easy", value, "", "lower", MOST_F1)
 
 
 def chosen_settings(head: Path | None) -> Perception:
@@ -186,31 +162,20 @@ def chosen_settings(head: Path | None) -> Perception:
     return Perception(head=str(head), descriptor=joined)
 
 
-def drive(seeds: range, frames: int | None, perceiver: Perceiver, what: str) -> dict[str, list[Lookups]]:
+def drive(seeds: range, frames: int | None, perceiver: Perceiver) -> dict[str, list[Recalls]]:
     """Every world of every setting."""
     apart = described_by(perceiver.card)
-    found: dict[str, list[Lookups]] = {setting.name: [] for setting in SETTINGS}
+    found: dict[str, list[Recalls]] = {setting.name: [] for setting in SETTINGS}
     jobs = [(setting, seed) for setting in SETTINGS for seed in seeds]
-    for setting, seed in track(jobs, what, console=Console(stderr=True), transient=True):
-        count = frames or FRAMES[setting.family]
-        found[setting.name].append(looked_up(setting, seed, count, perceiver, apart))
+    for setting, seed in track(jobs, "reporting", console=Console(stderr=True), transient=True):
+        found[setting.name].append(look_up(setting, seed, frames or FRAMES[setting.family], perceiver, apart))
     return found
-
-
-def thresholds_for(given: argparse.Namespace, perceiver: Perceiver) -> dict[str, float]:
-    """Of each descriptor: as given, or chosen on worlds of their own."""
-    if given.threshold:
-        return dict(zip((PLAIN, SHIPPED), given.threshold, strict=True))
-    found = drive(CHOOSING, given.frames, perceiver, "choosing thresholds")
-    worlds = [world for of_setting in found.values() for world in of_setting]
-    return {name: best_threshold([lap for world in worlds for lap in world[name]]) for name in worlds[0]}
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=5, help="of each setting")
     parser.add_argument("--frames", type=int, help=f"of a lap; {FRAMES} if not given")
-    parser.add_argument("--threshold", type=float, nargs=2, metavar=("PLAIN", "SHIPPED"), help="rather than chosen")
     parser.add_argument("--metu", type=Path, default=DATA, help="folder with cloudy/, sunny/ and indoor/")
     parser.add_argument("--head", type=Path, help="a SALAD head to try beside the pooling of the default encoder")
     parser.add_argument("--out", type=Path, help="write the table as JSON")
@@ -225,20 +190,18 @@ def main() -> None:
     settings, seeds = chosen_settings(given.head), REPORTED[: given.worlds]
     perceiver = open_perceiver(settings, "cpu")
     apart = described_by(perceiver.card)
-    uses = {"reported": seeds, "thresholds": CHOOSING, "tuning": TUNING, "training": TRAINING}
+    uses = {"reported": seeds, "tuning": TUNING, "training": TRAINING}
     spans = {use: f"{span.start} to {span.stop - 1}" for use, span in uses.items()}
     print(*perceiver.card.describe(), sep="\n")
     print("seeds of worlds:", ", ".join(f"{use} {span}" for use, span in spans.items()))
     print(f"seeds of traverses: {traverse_seed(0, 0)} + 10 · world + 0 … {len(ASKED)}", flush=True)
-    thresholds = thresholds_for(given, perceiver)
-    print("thresholds:", ", ".join(f"{name} {value:.4f}" for name, value in thresholds.items()), flush=True)
     table: list[Row] = []
-    for setting, worlds in drive(seeds, given.frames, perceiver, "reporting").items():
-        table += (found := list(rows(setting, worlds, thresholds)))
+    for setting, worlds in drive(seeds, given.frames, perceiver).items():
+        table += (found := list(rows(setting, worlds)))
         show_table(setting, found, Console(width=110))
     right = real(given.metu, settings, apart)
     metrics = show("Bounds, means over the weathers", promises(table, right))
-    notes = {"seeds": spans, "thresholds": thresholds, "metu": right, "table": [row.record() for row in table]}
+    notes = {"seeds": spans, "metu": right, "table": [row.record() for row in table]}
     if given.out:
         write_text(given.out, f"{json.dumps(notes, indent=1)}\n")
     conclude("descriptor", metrics, notes)

@@ -18,6 +18,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import binomtest
 
 from tmapr.evaluation.bootstrap import Interval
 
@@ -25,7 +26,6 @@ Input = TypeVar("Input")
 Seconds = Mapping[str, Float[np.ndarray, " rounds"]]
 
 _MEBIBYTE = 2**20
-_NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +193,5 @@ def speed_kept(works: Mapping[str, Callable[[], object]], windows: int, length: 
 
 def wilson(successes: int, trials: int) -> Interval:
     """Wilson's 95 % interval of a share of independent trials; unlike the normal one it is honest near 0 and 1."""
-    if not 0 <= successes <= trials or not trials:
-        raise ValueError(f"successes must lie between 0 and the trials, got {successes} of {trials}")
-    share, z2 = successes / trials, _NORMAL_95**2 / trials
-    half = np.sqrt(share * (1 - share) * z2 + z2**2 / 4) / (1 + z2)
-    center = (share + z2 / 2) / (1 + z2)
-    return Interval(float(center - half), float(center + half))
+    found = binomtest(successes, trials).proportion_ci(method="wilson")
+    return Interval(float(found.low), float(found.high))

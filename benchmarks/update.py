@@ -24,7 +24,7 @@ import scipy
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from contenders import CLASSES, STORED, AsWritten, Floor, OnePass, Ours, Refit, Sample, SymmetricBlas, read, samples
+from contenders import CLASSES, AsWritten, Floor, OnePass, Ours, Sample, SymmetricBlas, read, samples
 from measure import Metric, conclude, in_turn, memory_gained, milliseconds, ratio, show, speed_kept
 from tmapr.artifacts.percepts import Recording
 from tmapr.localizer import Localizer
@@ -85,14 +85,6 @@ def against_others(dim: int, rounds: int) -> Iterator[Metric]:
     W = ours.ridge.weights
     differences = [np.abs(W - other.W).max() / np.abs(W).max() for other in (blas, written)]
     yield Metric(f"d={dim}: largest relative difference from their W", float(max(differences)), "", bound=1e-8)
-
-
-def against_refit(dim: int) -> Iterator[Metric]:
-    """The update beside solving the batch problem again; slow, so a few rounds of its own."""
-    rng = np.random.default_rng(dim)
-    contenders: Contenders = {"ours": Ours(dim), "refit": Refit(dim, rng)}
-    taken = in_turn(contenders, islice(samples(dim, rng), 4), warm_up=1)
-    yield Metric(f"d={dim}: scikit-learn refit on {STORED} rows / update", ratio(taken, "refit", "ours"), "×", "higher")
 
 
 def aged_update(dim: int, age: int, alternations: int) -> Iterator[Metric]:
@@ -253,7 +245,6 @@ def measured(dims: list[int], effort: Effort) -> Iterator[Metric]:
     """Everything, section by section."""
     for dim in dims:
         yield from show(f"One update of rank 3, {CLASSES} classes", against_others(dim, effort.rounds))
-    yield from show("Against the batch solution", against_refit(LIFT))
     aged = [*aged_update(SMALL, effort.aged_small, effort.alternations)]
     aged += aged_update(LIFT, effort.aged_large, effort.alternations)
     aged += aged_step(Street.simulated(300, 128, SMALL), effort.aged_steps, effort.alternations)

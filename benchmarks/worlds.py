@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from tmapr.data.health import Detector
-from tmapr.evaluation.loops import correct_candidates, opportunities, score_loops
+from tmapr.evaluation.loops import correct_candidates, opportunities
 from tmapr.perception.perceiver import Perceiver
 from tmapr.simulation.camera import CAMERAS
 from tmapr.simulation.record import film
@@ -23,7 +23,6 @@ from tmapr.simulation.weather import find_weather
 from tmapr.training.shipped import ASKED, MAPPED
 from tmapr.types import CoordinateFrame, Frame
 
-FIGURES = ("R@1", "precision", "recall", "F1")
 FRAMES = {"campus": 140, "city": 160, "valley": 210}
 """Of a lap: 2.5 m apart in corridors, 4 to 5 m on roads."""
 
@@ -47,31 +46,8 @@ SETTINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The best candidate of every query of a lap."""
-
-    similarity: Float[np.ndarray, " queries"]
-    found: Bool[np.ndarray, " queries"]
-    correct: Bool[np.ndarray, " queries"]
-    opportunity: Bool[np.ndarray, " queries"]
-
-    def figures(self, threshold: float) -> tuple[float, ...]:
-        """FIGURES at a threshold; if nothing reaches it, precision is NaN and F1 is 0."""
-        scores = score_loops(
-            self.similarity,
-            found=self.found,
-            correct=self.correct,
-            opportunity=self.opportunity,
-            threshold=threshold,
-        )
-        first_right = self.correct.sum() / self.opportunity.sum() if self.opportunity.any() else None
-        given = (first_right, scores.precision, scores.recall, scores.f1 or 0.0)
-        return tuple(np.nan if value is None else value for value in given)
-
-
-Lookups = dict[str, list[Found]]
-"""Of each descriptor: the laps of a world, in the order of ASKED."""
+Recalls = dict[str, list[float]]
+"""Of each descriptor: R@1 of the laps of a world, in the order of ASKED; NaN where nothing mapped was seen."""
 
 Described = Callable[[Descriptors], dict[str, Descriptors]]
 """The descriptors to compare, by name, from what the perceiver gives."""
@@ -86,18 +62,18 @@ class Lap:
     usable: Bool[np.ndarray, " frames"]
 
 
-def looked_up(setting: Setting, seed: int, frames: int, perceiver: Perceiver, described: Described) -> Lookups:
+def look_up(setting: Setting, seed: int, frames: int, perceiver: Perceiver, described: Described) -> Recalls:
     """The queries of all weathers of one world, with every descriptor."""
     mapped, *asked = laps(setting, seed, frames, perceiver)
     references, places = described(mapped.descriptors[mapped.usable]), mapped.positions[mapped.usable]
-    lookups: Lookups = {name: [] for name in references}
+    recalls: Recalls = {name: [] for name in references}
     for lap in asked:
-        opportunity = opportunities(lap.positions, places)
+        chances = int(opportunities(lap.positions, places).sum())
         for name, queries in described(lap.descriptors).items():
-            cosines = queries @ references[name].T
-            correct = correct_candidates(places[cosines.argmax(axis=1)], lap.positions) & lap.usable
-            lookups[name].append(Found(cosines.max(axis=1), lap.usable, correct, opportunity))
-    return lookups
+            best = (queries @ references[name].T).argmax(axis=1)
+            correct = correct_candidates(places[best], lap.positions) & lap.usable
+            recalls[name].append(float(correct.sum() / chances) if chances else np.nan)
+    return recalls
 
 
 def laps(setting: Setting, seed: int, frames: int, perceiver: Perceiver) -> Iterator[Lap]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tmapr
-from commandline import command
+from commandline import command, refusal
 from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.trajectory import load_estimates
@@ -70,13 +70,6 @@ def copied(home, tmp_path, monkeypatch):
     shutil.copytree(home, tmp_path / "copy")
     monkeypatch.chdir(tmp_path / "copy")
     return tmp_path / "copy/runs/street"
-
-
-def refusal(capsys, *arguments):
-    assert command(*arguments) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    return said
 
 
 def test_the_estimates_carry_the_head_s_positions(street):

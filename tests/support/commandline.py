@@ -16,3 +16,12 @@ def command(*arguments):
     finally:
         sys.argv = before
     return 0
+
+
+def refusal(capsys, *arguments):
+    """The one line that a refused command says."""
+    capsys.readouterr()
+    assert command(*arguments) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n"), said.err[:7]) == ("", 1, "tmapr: ")
+    return said.err

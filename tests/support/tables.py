@@ -17,17 +17,13 @@ LONG = {
     "tmapr bench runs/street --out latency.json": "4000 updates, timed",
     "tmapr bench --out default.json": "the same",
     "OMP_NUM_THREADS=1 tmapr bench --encoder vit-b14 --frames 10 --out vit.json": "a large encoder",
-    "python benchmarks/check.py; python benchmarks/bag.py": "10 000 files",
+    "python benchmarks/check.py": "10 000 files",
     "python benchmarks/render.py": "600 frames, several ways",
     "python benchmarks/route_latency.py": "100 000 references",
-    ".venv/bin/python benchmarks/training.py": "trains",
 }
 """Each of them is run in a home of its own."""
 
-REAL = {
-    "python benchmarks/real_images.py --sheet docs/images/metu.png",
-    "python benchmarks/verification.py",
-}
+REAL = {"python benchmarks/real_images.py --sheet docs/images/metu.png"}
 """The same, where the real sets lie beside the checkout."""
 
 GIVEN = {"tmapr weights pull dinov2 --variant vits14": "--yes --from {address} --sha256 {digest}"}
@@ -44,12 +40,10 @@ NOT_RUN = (
     "tmapr upkeep ", "tmapr shards install",  # of maps of one's own
     "tmapr bench --device cuda", "tmapr weights train",  # need a GPU
     "python benchmarks/device_", "python benchmarks/half_precision.py", "python benchmarks/bulk.py",  # the same
-    ".venv/bin/python benchmarks/update.py --full", ".venv/bin/python benchmarks/finetuning.py",  # minutes to hours
-    "python benchmarks/cluster.py", "OMP_NUM_THREADS=1 python benchmarks/upkeep.py", "python benchmarks/scale_",
-    "OMP_NUM_THREADS=1 python benchmarks/scale_cost.py",
+    ".venv/bin/python benchmarks/update.py --full",  # minutes to hours
+    "python benchmarks/cluster.py", "OMP_NUM_THREADS=1 python benchmarks/scale_cost.py",
     "python benchmarks/twins.py --choosing", "python benchmarks/learning.py --only", "python benchmarks/soak.py",
-    "python benchmarks/elsewhere.py --reporting", "python benchmarks/rival_filters.py --untrained",
-    "python benchmarks/styles.py --choosing",
+    "python benchmarks/elsewhere.py --reporting", "python benchmarks/styles.py --choosing",
 )  # fmt: skip
 """How they begin. Of these only the verb, the options, the target or the script are looked up."""
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from commandline import command
+from commandline import command, refusal
 
 
 @pytest.fixture
@@ -29,15 +29,6 @@ def blind(street, tmp_path_factory):
 
 def fused(run):
     return json.loads((run / "errors.json").read_text())["test"]["night"]["fused"]["rmse"]
-
-
-def refused(capsys, *arguments):
-    assert command("report", *arguments) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("tmapr: ")
-    assert said.err.count("\n") == 1
-    return said.err
 
 
 def test_a_run_that_was_not_evaluated_has_its_page_where_the_command_says_and_nothing_else_changes(run, capsys):
@@ -107,7 +98,7 @@ def test_a_bad_run_is_refused_in_one_line_and_nothing_is_written(run, capsys, sp
     if not evaluated:
         (run / "errors.json").unlink()
     spoil(run)
-    said = refused(capsys, run)
+    said = refusal(capsys, "report", run)
     assert all(word in said for word in named), said
     assert not (run / "report").exists()
 
@@ -115,9 +106,9 @@ def test_a_bad_run_is_refused_in_one_line_and_nothing_is_written(run, capsys, sp
 def test_one_bad_run_of_two_leaves_an_earlier_page_as_it_was_and_a_folder_is_no_file(run, tmp_path, capsys):
     out = tmp_path / "page.html"
     out.write_text("earlier")
-    assert "nowhere" in refused(capsys, run, tmp_path / "nowhere", "--out", out)
+    assert "nowhere" in refusal(capsys, "report", run, tmp_path / "nowhere", "--out", out)
     assert out.read_text() == "earlier"
-    assert "is a folder" in refused(capsys, run, "--out", tmp_path)
+    assert "is a folder" in refusal(capsys, "report", run, "--out", tmp_path)
 
 
 def test_a_run_without_true_positions_has_its_page_too(blind, capsys):
@@ -136,6 +127,6 @@ def test_its_row_of_a_table_has_nothing_where_nobody_knows(blind, run, capsys):
 
 @pytest.mark.parametrize("table", ["localization", "fusion"])
 def test_a_table_of_the_paper_needs_true_positions_and_says_so_in_one_line(blind, run, capsys, table):
-    said = refused(capsys, run, blind, "--table", table)
+    said = refusal(capsys, "report", run, blind, "--table", table)
     assert str(blind) in said
     assert f"--table {table}" in said

