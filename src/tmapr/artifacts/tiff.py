@@ -10,11 +10,11 @@ from tmapr.files import refuse_pixels
 ORDERS = {b"II*\0": "<", b"MM\0*": ">"}
 """How numbers are packed, by the first bytes of a file."""
 WIDTH, HEIGHT, BITS, FORMAT = 256, 257, 258, 339
-_SAMPLES, _TILE = 277, (322, 323)
+_SAMPLES, _PLANAR, _TILE = 277, 284, (322, 323)
 _PLACES = ((273, 279), (324, 325))
 """Tags of where strips lie and how long they are, and the same of tiles."""
-_READ = {WIDTH, HEIGHT, BITS, FORMAT, _SAMPLES, *_TILE, *_PLACES[0], *_PLACES[1]}
-_PIXELS = _READ | {259, 262, 266, 278, 284, 317, 320, 338, 347}
+_READ = {WIDTH, HEIGHT, BITS, FORMAT, _SAMPLES, _PLANAR, *_TILE, *_PLACES[0], *_PLACES[1]}
+_PIXELS = _READ | {259, 262, 266, 278, 317, 320, 338, 347}
 """Tags that say how pixels are laid out: the above, compression, palette, meaning of a sample and so on."""
 _SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
 """Bytes of a value by its type; 1 of all others."""
@@ -57,6 +57,7 @@ def read_directory(read: ReadAt, length: int, where: str) -> Directory:
         if tag in _PIXELS:
             entries[tag] = entry
     _refuse_sizes(values, where)
+    _refuse_channels(values, where)
     _refuse_missing(values, length)
     return Directory(order, values, entries)
 
@@ -78,6 +79,13 @@ def _refuse_sizes(values: Mapping[int, tuple[int, ...]], where: str) -> None:
     refuse_pixels(where, values[HEIGHT][0], values[WIDTH][0], pixel)
     if all(tag in values for tag in _TILE):
         refuse_pixels(f"{where}: a tile", values[_TILE[1]][0], values[_TILE[0]][0], pixel)
+
+
+def _refuse_channels(values: Mapping[int, tuple[int, ...]], where: str) -> None:
+    """Of 16 bits those that OpenCV makes 8 bits of, or anything: gray with alpha, and planes one after another."""
+    samples = values.get(_SAMPLES, (1,))[0]
+    if max((8, *values.get(BITS, ()))) > 8 and (samples == 2 or (samples > 1 and values.get(_PLANAR, (1,))[0] == 2)):
+        raise InputError(f"{where}: has {samples} channels; export one channel of raw counts")
 
 
 def _refuse_missing(values: Mapping[int, tuple[int, ...]], length: int) -> None:
