@@ -1,10 +1,9 @@
 """Encoding in bulk: images a second from 640×512 16-bit PNGs on disk, by stage and whole, the plain loop beside it.
 
 `python benchmarks/bulk.py` writes its own PNGs and times each stage in turn with the others, in one thread's processor
-time; how long a reader holds Python's lock, which is what any number of threads share; readers alone; the network
-alone, from memory; and the whole: the plain loop, in which one thread reads ahead, and `Perceiver.stream` with a reader
-for each core. It says which of these bounds the whole. Descriptors of the two are compared, and some frames are encoded
-again alone, which must change no bit.
+time; readers alone; the network alone, from memory; and the whole: the plain loop, in which one thread reads ahead, and
+`Perceiver.stream` with a reader for each core. It says which of these bounds the whole. Descriptors of the two are
+compared, and some frames are encoded again alone, which must change no bit.
 
 `--device cuda --encoder vit-b14` times the paper's network (random weights: no step depends on them) in float16 as
 every command opens it there: images are prepared on the GPU, and two passes are under way.
@@ -24,7 +23,7 @@ from time import perf_counter
 import cv2
 import numpy as np
 
-from measure import Metric, conclude, in_turn, milliseconds, show, speed_kept
+from measure import Metric, conclude, in_turn, milliseconds, show
 from tmapr.artifacts.images import Counts, decode_image, read_image, write_frame
 from tmapr.artifacts.sources import digest_content
 from tmapr.data.health import Detector
@@ -77,17 +76,6 @@ def time_stages(files: list[Path]) -> dict[str, float]:
     inputs = [(file, file.read_bytes(), read_image(file)) for file in files[:40]]
     seconds = in_turn(stages, inputs, warm_up=5)
     return {name: milliseconds(seconds, name) for name in stages}
-
-
-def hold_lock(files: list[Path]) -> float:
-    """Milliseconds of Python's lock that a thread takes for an image: what it costs a thread that counts beside it."""
-    frames, judge = list_frames(files, BATCH), Chunk.sights.fget
-    glancer = Glancer(Image(), SIZE, compares=True)
-
-    def look() -> None:
-        list(Reading(frames, glancer, judge or list, Readers(1)).pass_on(1))
-
-    return speed_kept({"look": look}, windows=3)["look"].lost_ms / BATCH
 
 
 def time_stream(stream: Iterator[object], count: int, warm_up: int) -> tuple[float, float]:
@@ -193,14 +181,12 @@ def watch(perceiver: Perceiver) -> Perceiver:
     return perceiver.with_inspection(Detector().inspect)
 
 
-def bound_readers(stages: dict[str, float], lock: float, count: int) -> list[Metric]:
-    """What can be reached at most, by the processor time of the stages and by Python's lock."""
+def bound_readers(stages: dict[str, float], count: int) -> list[Metric]:
+    """What can be reached at most, by the processor time of the stages."""
     work = sum(stages.values())
     return [
         Metric(f"readers on {count} cores, if nothing else ran", 1e3 * count / work, "/s", "higher"),
         Metric("the same, for a network that prepares", 1e3 * count / (work - stages["prepare"]), "/s", "higher"),
-        Metric("Python's lock, held for an image by a thread", lock, "ms"),
-        Metric("any number of threads, by that", 1e3 / max(lock, 1e-6), "/s", "higher"),
     ]
 
 
@@ -242,7 +228,7 @@ def main() -> None:
         files = write_street(Path(folder), min(FILES, given.images))
         frames, stages = list_frames(files, given.images), time_stages(files)
         metrics = show("an image, one thread", [Metric(name, taken, "ms") for name, taken in stages.items()])
-        metrics += show("bounds from these", bound_readers(stages, hold_lock(files), given.readers))
+        metrics += show("bounds from these", bound_readers(stages, given.readers))
         card, eye = open_eye(given.device, given.encoder)
         readers = Readers(given.readers)
         reading = stream_counts(frames, readers, prepares=not eye.takes_counts)

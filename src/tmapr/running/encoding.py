@@ -1,12 +1,10 @@
 """The percepts of an experiment's sequences: from their caches, or encoded where they are missing or have changed."""
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.results import renewing, share_file
@@ -21,10 +19,11 @@ from tmapr.experiment import Data, Experiment, find_home, is_data_there, open_da
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
 from tmapr.running.assembly import Assembly, stream_new
+from tmapr.running.faults import refuse_unusable
 from tmapr.running.keypoints import KeypointCache, attach_keypoints
 from tmapr.running.renewal import Attempt, Renewal, compare, is_earlier, is_unchanged_whole, renew_all
 from tmapr.stages import Backend
-from tmapr.types import CoordinateFrame, Fault, Watch
+from tmapr.types import CoordinateFrame, Watch
 
 _SAVED_EVERY = 2000
 """Frames after which what is encoded so far is kept, so that an interrupted encoding goes on."""
@@ -273,19 +272,6 @@ class Encoding:
     def perceiver(self) -> Perceiver:
         """What images are encoded with; refused where it cannot be opened."""
         return open_perceiver(self._experiment.perception, self._device).with_full_batches().without_keypoints()
-
-
-def refuse_unusable(sequence: Sequence, faults: Iterable[Fault]) -> NoReturn:
-    """Say why no image can be used: the first one's own refusal if it has one."""
-    next(iter(sequence)).image()
-    found = describe_faults(faults)
-    raise InputError(f"{sequence.name}: none of its images can be used ({found}); look with `tmapr check --sheet`")
-
-
-def describe_faults(faults: Iterable[Fault]) -> str:
-    """How many images there are of each fault."""
-    counts = Counter("unreadable" if fault is Fault.INVALID else str(fault) for fault in faults)
-    return ", ".join(f"{count} {fault}" for fault, count in counts.items())
 
 
 def _name_so_far(path: Path) -> Path:
