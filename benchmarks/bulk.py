@@ -1,11 +1,9 @@
 """Encoding in bulk: images a second from 640×512 16-bit PNGs on disk, by stage and whole, the plain loop beside it.
 
 `python benchmarks/bulk.py` writes its own PNGs and times each stage in turn with the others, in one thread's processor
-time; then processes that do nothing but decode, one on each core, which nothing that begins with PNGs exceeds; readers
-alone, as threads and as processes; the network alone, from memory; and the whole: the plain loop, in which one thread
-reads ahead and OpenCV decodes, and `Perceiver.stream` with a reader for each core. It says which of these bounds the
-whole. Descriptors of the two are compared, and some frames are encoded again alone, which must change no bit. Rates are
-of the time after the readers are there; how long the images before took is told too.
+time; readers alone; the network alone, from memory; and the whole: the plain loop, in which one thread reads ahead, and
+`Perceiver.stream` with a reader for each core. It says which of these bounds the whole. Descriptors of the two are
+compared, and some frames are encoded again alone, which must change no bit.
 
 `--device cuda --encoder vit-b14` times the paper's network (random weights: no step depends on them) in float16 as
 every command opens it there: images are prepared on the GPU, and two passes are under way.
@@ -13,10 +11,10 @@ every command opens it there: images are prepared on the GPU, and two passes are
 
 import argparse
 import json
-import multiprocessing
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,9 +23,9 @@ from time import perf_counter
 import cv2
 import numpy as np
 
-from measure import Metric, conclude, in_turn, milliseconds, show, speed_kept
-from tmapr.artifacts.images import Counts, ImageFile, decode_image, read_image, write_frame
-from tmapr.artifacts.png import decode_gray_png
+from measure import Metric, conclude, in_turn, milliseconds, show
+from tmapr.artifacts.images import Counts, decode_image, read_image, write_frame
+from tmapr.artifacts.sources import digest_content
 from tmapr.data.health import Detector
 from tmapr.perception.bulk import Readers, Reading, count_cores
 from tmapr.perception.card import Card
@@ -42,8 +40,6 @@ from tmapr.types import Fault, Frame
 
 SIZE, SHAPE = (224, 224), (512, 640)
 FILES, PLAIN = 64, 64
-BY_THREADS = 600
-"""Images that readers without processes are given: they are slow."""
 WANTED = 4000.0
 VIT = "vit-b14"
 
@@ -61,7 +57,8 @@ def write_street(folder: Path, count: int) -> list[Path]:
 
 def list_frames(files: list[Path], count: int) -> list[Frame]:
     """As many frames as are asked for, over and over."""
-    return [Frame("street", row, row, ImageFile(files[row % len(files)])) for row in range(count)]
+    chosen = [files[row % len(files)] for row in range(count)]
+    return [Frame("street", row, row, partial(read_image, file), file=file) for row, file in enumerate(chosen)]
 
 
 def time_stages(files: list[Path]) -> dict[str, float]:
@@ -69,8 +66,8 @@ def time_stages(files: list[Path]) -> dict[str, float]:
     image, detector, before = Image(), Detector(), see(read_image(files[0]))
     stages: dict[str, Callable[[tuple[Path, bytes, Counts]], object]] = {
         "read the file": lambda given: given[0].read_bytes(),
-        "decode by OpenCV": lambda given: decode_image(given[1], ""),
-        "decode by zlib and compiled code": lambda given: decode_gray_png(given[1], ""),
+        "digest": lambda given: digest_content(given[1]),
+        "decode": lambda given: decode_image(given[1], ""),
         "inspect": lambda given: detector.inspect(given[2]),
         "sketch for the gyroscope": lambda given: see(given[2]),
         "compare two sketches": lambda _: find_shift(before, before),
@@ -79,35 +76,6 @@ def time_stages(files: list[Path]) -> dict[str, float]:
     inputs = [(file, file.read_bytes(), read_image(file)) for file in files[:40]]
     seconds = in_turn(stages, inputs, warm_up=5)
     return {name: milliseconds(seconds, name) for name in stages}
-
-
-def decode_on_all(files: list[Path], count: int, seconds: float = 2.0) -> float:
-    """Images a second of as many processes that decode files from memory and do nothing else."""
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(decode_for, repeat(files[:8], count), repeat(0.5, count)))
-        return sum(pool.map(decode_for, repeat(files[:8], count), repeat(seconds, count)))
-
-
-def decode_for(files: list[Path], seconds: float) -> float:
-    """Images a second of this process."""
-    packed = [file.read_bytes() for file in files]
-    decode_gray_png(packed[0], "")
-    start, decoded = perf_counter(), 0
-    while perf_counter() - start < seconds:
-        decode_gray_png(packed[decoded % len(packed)], "")
-        decoded += 1
-    return decoded / (perf_counter() - start)
-
-
-def hold_lock(files: list[Path]) -> float:
-    """Milliseconds of Python's lock that a thread takes for an image: what it costs a thread that counts beside it."""
-    frames, judge = list_frames(files, BATCH), Chunk.sights.fget
-    glancer = Glancer(Image(), SIZE, compares=True)
-
-    def look() -> None:
-        list(Reading(frames, glancer, judge or list, Readers(1, long=0)).pass_on(1))
-
-    return speed_kept({"look": look}, windows=3)["look"].lost_ms / BATCH
 
 
 def time_stream(stream: Iterator[object], count: int, warm_up: int) -> tuple[float, float]:
@@ -141,7 +109,7 @@ def stream_plainly(frames: list[Frame], eye: Eye) -> Iterator[tuple[np.ndarray, 
     detector, gyroscope, image = Detector(), Gyroscope(), Image()
 
     def prepare(frame: Frame) -> tuple[np.ndarray, float | None]:
-        counts = read_image(frame.image.path) if isinstance(frame.image, ImageFile) else frame.image()
+        counts = frame.image()
         fault, shift = detector.inspect(counts), gyroscope.measure(counts)
         picture = counts if eye.takes_counts else image.prepare(counts, SIZE, "area")
         if fault or isinstance(picture, Fault):
@@ -213,31 +181,12 @@ def watch(perceiver: Perceiver) -> Perceiver:
     return perceiver.with_inspection(Detector().inspect)
 
 
-def time_readers(frames: list[Frame], count: int, *, prepares: bool) -> list[Metric]:
-    """As threads, and as processes."""
-    ways = {
-        "threads": (frames[:BY_THREADS], Readers(count, threads=count, long=0)),
-        "processes": (frames, Readers(count, threads=0, long=0)),
-    }
-    metrics = []
-    for name, (given, how) in ways.items():
-        warm_up = len(given) // 3
-        rate, wait = time_stream(stream_counts(given, how, prepares=prepares), len(given), warm_up)
-        metrics.append(Metric(name, rate, "/s", "higher"))
-        metrics.append(Metric(f"{name}, until image {warm_up}", wait, "s"))
-    return metrics
-
-
-def bound_readers(stages: dict[str, float], lock: float, count: int) -> list[Metric]:
+def bound_readers(stages: dict[str, float], count: int) -> list[Metric]:
     """What can be reached at most, by the processor time of the stages."""
-    decoding = stages["decode by zlib and compiled code"]
-    work = sum(taken for name, taken in stages.items() if name != "decode by OpenCV")
+    work = sum(stages.values())
     return [
         Metric(f"readers on {count} cores, if nothing else ran", 1e3 * count / work, "/s", "higher"),
         Metric("the same, for a network that prepares", 1e3 * count / (work - stages["prepare"]), "/s", "higher"),
-        Metric("the same, decoding alone", 1e3 * count / decoding, "/s", "higher"),
-        Metric("Python's lock, held for an image by a thread", lock, "ms"),
-        Metric("any number of threads, by that", 1e3 / max(lock, 1e-6), "/s", "higher"),
     ]
 
 
@@ -259,7 +208,7 @@ def time_whole(frames: list[Frame], card: Card, eye: Eye, readers: Readers, batc
 def name_bound(metrics: list[Metric]) -> str:
     """In a line: which stage alone is the slowest, and how much of it the whole reaches."""
     found = {metric.name: metric.value for metric in metrics}
-    stages = {name: rate for name, rate in found.items() if name in ("decoding alone", "processes", "passes at once")}
+    stages = {name: rate for name, rate in found.items() if name in ("readers alone", "passes at once")}
     slowest = min(stages, key=stages.__getitem__)
     told = ", ".join(f"{name} {rate:.0f}/s" for name, rate in stages.items())
     return f"bounded by {slowest!r}: {told}; bulk reaches {found['bulk'] / stages[slowest]:.0%} of it"
@@ -279,16 +228,16 @@ def main() -> None:
         files = write_street(Path(folder), min(FILES, given.images))
         frames, stages = list_frames(files, given.images), time_stages(files)
         metrics = show("an image, one thread", [Metric(name, taken, "ms") for name, taken in stages.items()])
-        metrics += show("bounds from these", bound_readers(stages, hold_lock(files), given.readers))
-        decoding = Metric("decoding alone", decode_on_all(files, given.readers), "/s", "higher")
-        metrics += show(f"{given.readers} processes", [decoding])
+        metrics += show("bounds from these", bound_readers(stages, given.readers))
         card, eye = open_eye(given.device, given.encoder)
-        alone = time_readers(frames, given.readers, prepares=not eye.takes_counts)
-        metrics += show(f"{given.readers} readers alone", alone)
+        readers = Readers(given.readers)
+        reading = stream_counts(frames, readers, prepares=not eye.takes_counts)
+        rate, _ = time_stream(reading, len(frames), len(frames) // 3)
+        metrics += show(f"{given.readers} readers", [Metric("readers alone", rate, "/s", "higher")])
         seen = {"one pass after another": 1, "passes at once": eye.abreast}
         rates = [Metric(name, time_eye(eye, batch, abreast), "/s", "higher") for name, abreast in seen.items()]
         metrics += show(f"network alone, from memory, batches of {batch}", rates)
-        metrics += time_whole(frames, card, eye, Readers(given.readers, long=0), batch)
+        metrics += time_whole(frames, card, eye, readers, batch)
     print(name_bound(metrics))
     notes = vars(given) | {"cores": os.cpu_count(), "batch": batch, "out": None}
     conclude("bulk", metrics, notes)

@@ -79,7 +79,7 @@ TRIALS: dict[str, Callable[[Path], Trial]] = {
 
 def describe(perceiver: Perceiver, drive: Drive) -> Float[np.ndarray, "frames dim"]:
     """Descriptors, no row for nothing: what cannot be used has zeros."""
-    percepts = perceiver.with_full_batches().stream(drive, readers=Readers(count_cores(), threads=count_cores()))
+    percepts = perceiver.with_full_batches().stream(drive, readers=Readers(count_cores()))
     return np.array([percept.descriptor for percept in percepts])
 
 

@@ -78,6 +78,15 @@ def require_file(path: Path, most: int | None = None) -> None:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
+def refuse_pixels(where: str, height: int, width: int, bits: int) -> None:
+    """Refuse pixels of so many bits that would take more memory than any image should: before a decoder asks for it."""
+    if height * width * bits > 8 * IMAGE_BYTES:
+        raise InputError(
+            f"{where}: claims {width}x{height} pixels of {bits} bits, which are more than {IMAGE_BYTES >> 20} MiB;"
+            " export it smaller"
+        )
+
+
 def _refuse_others(path: Path, found: os.stat_result, most: int | None) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

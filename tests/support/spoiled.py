@@ -1,9 +1,11 @@
 """A drive past a wall in which all goes wrong that can."""
 
+from functools import partial
+
 import cv2
 import numpy as np
 
-from tmapr.artifacts.images import ImageFile, write_frame
+from tmapr.artifacts.images import read_image, write_frame
 from tmapr.types import Frame
 
 
@@ -27,7 +29,7 @@ def write_spoiled_drive(folder, rng):
     for row, counts in enumerate(images):
         file = folder / f"{row:02}.png"
         write_frame(file, counts)
-        frames.append(Frame("drive", row, 1000 + row, ImageFile(file), file=file))
+        frames.append(Frame("drive", row, 1000 + row, partial(read_image, file), file=file))
     for row in (3, 16, 17, 24, 56):
         content = frames[row].file.read_bytes()
         frames[row].file.write_bytes(content[: len(content) // 2])

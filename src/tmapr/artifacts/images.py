@@ -1,46 +1,38 @@
 """Image files: a PNG, TIFF or JPEG becomes one plane of counts, a picture becomes a PNG.
 
-A file is proven whole before it is decoded. OpenCV's decoders, depending on the version, fill what is missing of a
-truncated file with gray and say so only on the standard error of the process, where no caller can hear it.
+A file is checked before it is decoded: PNGs by their chunks' checksums, TIFFs by where their pixels end, JPEGs as
+`jpeg` says. OpenCV's decoders, depending on the version, fill what is missing of a truncated file with gray and say so
+only on the standard error of the process, where no caller can hear it.
 """
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import cv2
 import numpy as np
 from jaxtyping import Shaped, UInt8, UInt16
 
 from tmapr.artifacts.atomic import naming, replacing
-from tmapr.artifacts.jpeg import prove_jpeg, read_jpeg_size
+from tmapr.artifacts.jpeg import decode_jpeg, read_jpeg
+from tmapr.artifacts.tiff import ORDERS, replace_directory
 from tmapr.exceptions import InputError
-from tmapr.files import IMAGE_BYTES, read_bytes
+from tmapr.files import IMAGE_BYTES, read_bytes, refuse_pixels
 
 Counts = UInt8[np.ndarray, "height width"] | UInt16[np.ndarray, "height width"]
 Picture = UInt8[np.ndarray, "_ _"] | UInt8[np.ndarray, "_ _ 3"]
 
 PNG = b"\x89PNG\r\n\x1a\n"
-TIFF = {b"II*\0": "<", b"MM\0*": ">"}
 JPEG = b"\xff\xd8\xff"
 _PNG_HEADER = struct.Struct(">8sI4sIIBB3xI")
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _MAX_DEFLATION = 1032
 """Bytes that one byte of deflated data can stand for, at most."""
-
-TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
-"""Bytes of a value by its type; 1 of all others."""
-TIFF_PLACES = ((273, 279), (324, 325))
-"""Tags of where strips lie and how long they are, and the same of tiles."""
-_TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_SAMPLES, _TIFF_TILE = 256, 257, 258, 277, (322, 323)
-_TIFF_READ = {*TIFF_PLACES[0], *TIFF_PLACES[1], _TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_SAMPLES, *_TIFF_TILE}
-_MOST_TAGS, MOST_STRIPS = 1000, 1 << 20
-
-_TIFF_PIXELS = {256, 257, 258, 259, 262, 266, 273, 277, 278, 279, 284, 317, 320, 322, 323, 324, 325, 338, 339, 347}
-"""Tags that say how pixels are laid out: sizes, depth, compression, strips, tiles, palette, meaning of a sample."""
+_MOST_JPEG_PIXELS = 512
+"""Pixels that one byte can stand for: each block of 8×8 has a code."""
 
 _MAX_COLOUR = 2.0
 """What rounding in a JPEG's chroma leaves between the channels of a gray image, in counts on average."""
@@ -61,37 +53,15 @@ def open_image(path: Path) -> bytes:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-@dataclass(frozen=True, slots=True)
-class ImageFile:
-    """An image that is what a file holds and nothing else, so that whoever has the path can read it."""
-
-    path: Path
-
-    def __call__(self) -> Counts:
-        """Its counts."""
-        return read_image(self.path)
-
-
 def decode_image(data: bytes, where: str) -> Counts:
     """As `read_image`, from the content of a file; `where` says in refusals where it came from."""
     try:
-        whole = _prove_whole(data, where)
-        with silent_opencv():
-            image = cv2.imdecode(np.frombuffer(whole, np.uint8), cv2.IMREAD_UNCHANGED)
-    except (ValueError, LookupError, struct.error, cv2.error):
+        image = _decode(data, where)
+    except (ValueError, LookupError, OSError, SyntaxError, struct.error, cv2.error):
         image = None
     if image is None:
         raise InputError(f"{where}: is cut off or damaged ({len(data)} bytes); copy or export it again")
     return _merge_planes(image, where)
-
-
-def refuse_size(where: str, height: int, width: int, bits: int) -> None:
-    """Refuse pixels of so many bits that would take more memory than any image should: before a decoder asks for it."""
-    if height * width * bits > 8 * IMAGE_BYTES:
-        raise InputError(
-            f"{where}: claims {width}x{height} pixels of {bits} bits, which are more than {IMAGE_BYTES >> 20} MiB;"
-            " export it smaller"
-        )
 
 
 @contextmanager
@@ -135,7 +105,7 @@ def _merge_planes(image: Shaped[np.ndarray, "..."], where: str) -> Counts:
     if image.ndim == 2:
         return image
     if image.shape[2] not in (3, 4):
-        raise InputError(f"{where}: has {image.shape[2]} channels; export one channel of raw counts")
+        _refuse_channels(where, image.shape[2])
     planes = cv2.split(image)[:3]  # a fourth is alpha, which says nothing of the scene
     colour = measure_colour(planes)
     if colour > _MAX_COLOUR:
@@ -146,25 +116,36 @@ def _merge_planes(image: Shaped[np.ndarray, "..."], where: str) -> Counts:
     return cv2.cvtColor(cv2.merge(planes), cv2.COLOR_BGR2GRAY)
 
 
+def _refuse_channels(where: str, count: int) -> NoReturn:
+    raise InputError(f"{where}: has {count} channels; export one channel of raw counts")
+
+
 def measure_colour(planes: Sequence[Counts]) -> float:
     """By how many counts the planes of a picture differ on average; 0 where all are gray."""
     return max(cv2.norm(planes[0], plane, cv2.NORM_L1) for plane in planes) / planes[0].size
 
 
-def _prove_whole(data: bytes, where: str) -> bytes:
-    """The bytes to decode. What is cut off raises one of the errors that unpacking raises, or ValueError."""
+def _decode(data: bytes, where: str) -> Shaped[np.ndarray, "..."] | None:
+    """What is cut off is None, or raises one of the errors that unpacking and decoders raise."""
     if not data:
         raise InputError(f"{where}: is empty; copy or record it again")
+    if data.startswith(JPEG):
+        jpeg = read_jpeg(data)
+        refuse_pixels(where, jpeg.height, jpeg.width, 8 * jpeg.channels)
+        if jpeg.channels not in (1, 3):
+            _refuse_channels(where, jpeg.channels)
+        if jpeg.height * jpeg.width > _MOST_JPEG_PIXELS * len(data):
+            _refuse_claim(where, jpeg.height, jpeg.width, len(data))
+        return decode_jpeg(jpeg)
     if data.startswith(PNG):
         read_png_header(data, len(data), where)
-        return PNG + b"".join(_read_chunks(data))
-    if data[:4] in TIFF:
-        return _replace_directory(data, TIFF[data[:4]], where)
-    if data.startswith(JPEG):
-        height, width, channels = read_jpeg_size(data)
-        refuse_size(where, height, width, 8 * channels)
-        return prove_jpeg(data)
-    raise InputError(f"{where}: is not a PNG, TIFF or JPEG image; convert it to 16-bit PNG")
+        whole = PNG + b"".join(_read_chunks(data))
+    elif data[:4] in ORDERS:
+        whole = replace_directory(data, where)
+    else:
+        raise InputError(f"{where}: is not a PNG, TIFF or JPEG image; convert it to 16-bit PNG")
+    with silent_opencv():
+        return cv2.imdecode(np.frombuffer(whole, np.uint8), cv2.IMREAD_UNCHANGED)
 
 
 def _read_chunks(data: bytes) -> Iterator[bytes]:
@@ -191,56 +172,10 @@ def read_png_header(start: bytes, length: int, where: str) -> tuple[int, int, in
         raise ValueError("the header is damaged")
     pixel = bits * _PNG_CHANNELS[colour]
     if height * width * pixel > 8 * _MAX_DEFLATION * length:
-        raise InputError(
-            f"{where}: claims {width}x{height} pixels in {length} bytes, which is impossible; export it again"
-        )
-    refuse_size(where, height, width, pixel)
+        _refuse_claim(where, height, width, length)
+    refuse_pixels(where, height, width, pixel)
     return height, width, bits
 
 
-def _replace_directory(data: bytes, order: str, where: str) -> bytes:
-    """A TIFF whose first directory, checked against the file's length, is replaced by one with the pixels' tags alone.
-
-    A camera maker's own tags, or a second page, would make libtiff complain on standard error.
-    """
-    (start,) = struct.unpack_from(f"{order}I", data, 4)
-    (entries,) = struct.unpack_from(f"{order}H", data, start)
-    struct.unpack_from(f"{order}I", data, start + 2 + 12 * entries)  # the last bytes of many a TIFF
-    if entries > _MOST_TAGS:
-        raise InputError(f"{where}: has {entries} tags; at most {_MOST_TAGS} are read, export it again")
-    values: dict[int, tuple[int, ...]] = {}
-    kept: dict[int, bytes] = {}
-    for entry in range(start + 2, start + 2 + 12 * entries, 12):
-        tag, kind, count, at = struct.unpack_from(f"{order}HHII", data, entry)
-        size = count * TIFF_SIZES.get(kind, 1)
-        if size > 4 and at + size > len(data):
-            raise ValueError("a tag's values are missing")
-        if tag in _TIFF_READ and kind in (3, 4):
-            if count > MOST_STRIPS:
-                raise InputError(f"{where}: has {count} strips or tiles; at most {MOST_STRIPS} are read")
-            values[tag] = struct.unpack_from(
-                f"{order}{count}{'H' if kind == 3 else 'I'}", data, entry + 8 if size <= 4 else at
-            )
-        if tag in _TIFF_PIXELS:
-            kept[tag] = data[entry : entry + 12]
-    _refuse_tiff_size(values, where)
-    end = find_pixel_end(values)
-    if end is None or end > len(data):
-        raise ValueError("pixels are missing")
-    directory = struct.pack(f"{order}H", len(kept)) + b"".join(kept[tag] for tag in sorted(kept)) + bytes(4)
-    return data[:4] + struct.pack(f"{order}I", len(data)) + data[8:] + directory
-
-
-def _refuse_tiff_size(values: Mapping[int, tuple[int, ...]], where: str) -> None:
-    """By the image's own size, and by that of a tile, for which decoders ask as well."""
-    samples = max((1, *values.get(_TIFF_SAMPLES, ())))
-    pixel = samples * max((8, *values.get(_TIFF_BITS, ())))
-    refuse_size(where, values[_TIFF_HEIGHT][0], values[_TIFF_WIDTH][0], pixel)
-    if all(tag in values for tag in _TIFF_TILE):
-        refuse_size(f"{where}: a tile", values[_TIFF_TILE[1]][0], values[_TIFF_TILE[0]][0], pixel)
-
-
-def find_pixel_end(values: Mapping[int, tuple[int, ...]]) -> int | None:
-    """Where the last strip or tile of a TIFF with these values of tags ends; None if it has none."""
-    places = [zip(values[at], values[size], strict=True) for at, size in TIFF_PLACES if at in values]
-    return max((at + size for place in places for at, size in place), default=None)
+def _refuse_claim(where: str, height: int, width: int, length: int) -> NoReturn:
+    raise InputError(f"{where}: claims {width}x{height} pixels in {length} bytes, which is impossible; export it again")

@@ -19,8 +19,8 @@ from tmapr.artifacts.arrays import Arrays
 Trust = Literal["everything", "stamps", "content", "nothing"]
 """What of a cache is believed: it is current anyway, if sizes and time stamps are, if the content is, or never."""
 
-UNREADABLE = "unreadable"
-"""In place of a digest."""
+UNREADABLE, UNREAD = "unreadable", "unread"
+"""In place of a digest: there is none, or whoever reads the image will tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,11 @@ def digest_content(*parts: bytes | memoryview) -> str:
 
 def digest_file(path: Path) -> str:
     """The same of a file, whatever its size; what is no plain file is not waited for."""
-    if not path.is_file():
-        return UNREADABLE
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, _start_digest).hexdigest()
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as stream:
+                return hashlib.file_digest(stream, _start_digest).hexdigest()
+    return UNREADABLE
 
 
 def digest_states(files: Iterable[Path], *others: str) -> str:

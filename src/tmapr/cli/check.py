@@ -189,7 +189,7 @@ def _examine(
 def _find_stops(outlook: "Outlook", sequence: "Sequence", found: "Examination") -> Iterator[str]:
     """What would stop an encoding of a recording, in its words."""
     from tmapr.exceptions import InputError
-    from tmapr.running.encoding import refuse_unusable
+    from tmapr.running.faults import refuse_unusable
 
     if not found.frames:
         yield f"{sequence.name}: holds no frame"

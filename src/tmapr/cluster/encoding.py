@@ -19,7 +19,8 @@ from tmapr.cluster.orders import EncodeOrder
 from tmapr.cluster.workshop import Workshop, name_key
 from tmapr.data.sequence import Sequence
 from tmapr.experiment import Experiment
-from tmapr.running.encoding import Encoding, refuse_unusable
+from tmapr.running.encoding import Encoding
+from tmapr.running.faults import refuse_unusable
 from tmapr.running.keypoints import name_maker, wants_keypoints
 from tmapr.types import Fault, Frame
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from tmapr.artifacts.images import ImageFile
+from tmapr.artifacts.images import read_image
 from tmapr.data.poses import Poses
 from tmapr.types import CoordinateFrame, Frame, Odometry
 
@@ -104,4 +104,4 @@ def from_files(
     motion: Float[np.ndarray, "frames 2"] | None = None,
 ) -> Sequence:
     """The sequence of image files, each taken at the stamp, the pose and the motion of the same row."""
-    return _list_frames(name, frame, poses, motion, lambda row: ImageFile(files[row]), files)
+    return _list_frames(name, frame, poses, motion, lambda row: partial(read_image, files[row]), files)

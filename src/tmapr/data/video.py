@@ -22,14 +22,14 @@ import cv2
 import numpy as np
 from jaxtyping import Int, UInt8, UInt16
 
-from tmapr.artifacts.images import Counts, measure_colour, refuse_size, silent_opencv
+from tmapr.artifacts.images import Counts, measure_colour, silent_opencv
 from tmapr.artifacts.sources import digest_states
 from tmapr.data.columns import Listed, read_columns
 from tmapr.data.poses import Poses
 from tmapr.data.sequence import Sequence, make_frame
 from tmapr.data.trajectory import read_table
 from tmapr.exceptions import InputError
-from tmapr.files import open_regular
+from tmapr.files import open_regular, refuse_pixels
 from tmapr.types import CoordinateFrame, Frame
 
 VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm")
@@ -112,7 +112,7 @@ def _opened(path: Path) -> Iterator[tuple[cv2.VideoCapture, bool]]:
             )
         deep = tag == _GRAY16
         width, height = (int(capture.get(side)) for side in (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT))
-        refuse_size(str(path), height, width, 16 if deep else 24)
+        refuse_pixels(str(path), height, width, 16 if deep else 24)
         if deep:
             capture.release()
             capture = _open(path, cv2.CAP_PROP_CONVERT_RGB, 0)

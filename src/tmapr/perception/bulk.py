@@ -4,8 +4,7 @@ Each reader takes a chunk of neighbours from the stream when it is its turn, rea
 same with theirs, and waits for its turn again to compare it with what came before. So results are those of one reader,
 bit for bit, however many there are and whoever is quicker.
 
-A reader is a thread. In a stream that proves long, on more cores than Python's lock lets threads use, it has a process
-look at files; while that is starting, and where it has ended, the thread looks for itself.
+A reader is a thread: who decodes, prepares and digests images lets go of Python's lock meanwhile.
 """
 
 import os
@@ -14,23 +13,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, count, islice
-from pathlib import Path
 from threading import Condition
 from typing import Generic, TypeVar
 
-from tmapr.artifacts.images import ImageFile
-from tmapr.artifacts.png import read_many
 from tmapr.perception.glance import UNREADABLE, Chunk, Given, Glance, Glancer, RawCounts, Shown, read_or_none
-from tmapr.perception.pool import ProcessPool
 
 AT_ONCE = 8
 """Frames that a reader takes: enough that taking turns costs nothing, few enough to hold them in memory."""
 
 Result = TypeVar("Result")
-Taken = ImageFile | RawCounts | None
-"""Of a frame: a file that may be read later, counts, or nothing where there should have been some."""
 
 
 def count_cores() -> int:
@@ -43,24 +35,14 @@ def count_cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """How many there are, above how many of them processes look at files, and from which chunk on a stream is long.
-
-    Compiled code and processes take a second or more until they are there, so that a short stream goes without.
-    """
+    """How many threads read side by side."""
 
     count: int = 1
-    threads: int = 1
-    long: int = 32
 
     @property
     def ahead(self) -> int:
         """Chunks that are on their way, so that nobody has to wait for the network."""
         return 2 * self.count - 1
-
-    @property
-    def processes(self) -> int:
-        """How many may be started; memory without a name is Linux's."""
-        return self.count if self.count > self.threads and os.path.exists("/proc/self/fd") else 0
 
 
 ONE = Readers()
@@ -111,8 +93,6 @@ class Reading(Generic[Result]):
         self._readers = readers
         self._chunk = chunk
         self._taking, self._judging = Turns(), Turns()
-        self._largest = 0
-        self.pool = ProcessPool(readers.processes, glancer, chunk)
 
     def pass_on(self, ahead: int) -> Generator[Result, None, None]:
         """Results in order, while at most `ahead` chunks are on their way."""
@@ -125,10 +105,7 @@ class Reading(Generic[Result]):
                 waiting.append(threads.submit(self._read, next(numbers)))
                 yield found
         finally:
-            try:
-                threads.shutdown(cancel_futures=True)
-            finally:
-                self.pool.close()
+            threads.shutdown(cancel_futures=True)
 
     def _read(self, number: int) -> Result | None:
         with self._judging.hold(number) as wait:
@@ -138,20 +115,10 @@ class Reading(Generic[Result]):
                 images = [_take_image(each) for each in given]
             if not given:
                 return None
-            quick, files = number >= self._readers.long, _list_files(given, images)
-            with self.pool.lend(self._largest if quick and files else 0) as process:
-                seen = process.look_at(given, files) if process and files else None
-                if seen is None:
-                    seen = self._look_at(given, images, quick)
-                wait()
-                return self._judge(seen)
-
-    def _look_at(self, given: Sequence[Given], images: Sequence[Taken], quick: bool) -> Chunk:
-        """In this thread."""
-        glances = [_glance_at(each, image, self._glancer, quick) for each, image in zip(given, images, strict=True)]
-        sizes = [glance.counts.nbytes for glance in glances if glance.counts is not None]
-        self._largest = max([self._largest, *sizes])
-        return Chunk.compare(given, glances)
+            glances = [_glance_at(each, image, self._glancer) for each, image in zip(given, images, strict=True)]
+            seen = Chunk.compare(given, glances)
+            wait()
+            return self._judge(seen)
 
 
 def gather(chunks: Iterable[Sequence[Result]], size: int) -> Iterator[list[Result]]:
@@ -161,19 +128,13 @@ def gather(chunks: Iterable[Sequence[Result]], size: int) -> Iterator[list[Resul
         yield gathered
 
 
-def _list_files(given: Sequence[Given], images: Sequence[Taken]) -> list[tuple[Path, bool]]:
-    """The files of a chunk, and which of them are encoded; none if any image is something else."""
-    paths = [image.path for image in images if isinstance(image, ImageFile)]
-    encoded = [not isinstance(each, Shown) for each in given]
-    return list(zip(paths, encoded, strict=True)) if len(paths) == len(given) else []
+def _take_image(given: Given) -> RawCounts | None:
+    """That of a frame that is no file; a file is read later."""
+    frame = given.frame if isinstance(given, Shown) else given
+    return None if frame.file else read_or_none(frame.image)
 
 
-def _take_image(given: Given) -> Taken:
-    image = given.frame.image if isinstance(given, Shown) else given.image
-    return image if isinstance(image, ImageFile) else read_or_none(image)
-
-
-def _glance_at(given: Given, image: Taken, glancer: Glancer, quick: bool) -> Glance:
-    read = partial(read_many, image.path) if quick and isinstance(image, ImageFile) else image
-    counts = read_or_none(read) if callable(read) else read
+def _glance_at(given: Given, taken: RawCounts | None, glancer: Glancer) -> Glance:
+    frame = given.frame if isinstance(given, Shown) else given
+    counts = read_or_none(frame.image) if frame.file else taken
     return UNREADABLE if counts is None else glancer.glance(counts, not isinstance(given, Shown))

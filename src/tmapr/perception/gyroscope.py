@@ -22,8 +22,6 @@ _LEAST_SIDE = 32
 """Pixels of an image, below which it shows no scene."""
 _LEAST_HEIGHT, _MOST_HEIGHT = 16, 512
 """Of a sketch: a strip that is flatter says nothing, a taller one takes too long."""
-LARGEST_SKETCH = _MOST_HEIGHT * _WIDTH
-"""Its pixels."""
 _FINE, _COARSE = 1.0, 8.0
 """σ in pixels of a sketch: details that are smaller are noise, and shades that are larger are the sensor's own."""
 _LOW, _HIGH = 1, 99

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -140,9 +139,7 @@ class Perceiver:
         """
         size = batch or self._at_once
         chunk = min(size, AT_ONCE)
-        # Who may be asked for keypoints keeps the counts, and what a process lends is gone with its next chunk.
-        allowed = replace(readers, threads=readers.count) if self._find_keypoints else readers
-        reading = Reading(frames, self._glancer, self._judge, allowed, chunk)
+        reading = Reading(frames, self._glancer, self._judge, readers, chunk)
         with closing(reading.pass_on(ahead=max(readers.ahead, size // chunk))) as passed:
             batches = gather(passed, size)
             ahead = size > BATCH

@@ -16,6 +16,7 @@ from tmapr.experiment import Experiment
 from tmapr.perception.bulk import Readers, count_cores
 from tmapr.perception.glance import Given, Shown
 from tmapr.perception.perceiver import Perceiver
+from tmapr.running.looking import Looking
 from tmapr.running.renewal import Renewal
 from tmapr.types import Frame, Odometry, Percept
 
@@ -35,14 +36,17 @@ class Assembly:
         self._kept = kept.percepts if kept else ()
         # As the file has them: what is read is scaled to length 1, and would not be written back bit for bit.
         self._numbers = load_arrays(source, KIND, VERSION)[1]["descriptors"] if source else np.zeros((0, 0))
+        self._contents = list(now.sources.contents)
         self.percepts = list[Percept]()
         self._descriptors = list[Float32[np.ndarray, " dim"]]()
 
     def __len__(self) -> int:
         return len(self._descriptors)
 
-    def add(self, percept: Percept) -> None:
-        """The next frame, as encoded now."""
+    def add(self, percept: Percept, content: str | None = None) -> None:
+        """The next frame, as encoded now; the digest of its image, if that was not known."""
+        if content:
+            self._contents[len(self.percepts)] = content
         self._append(percept, percept.descriptor.astype(np.float32))
 
     def keep(self, row: int) -> None:
@@ -68,22 +72,22 @@ class Assembly:
             now.frame,
             self._origin,
             headings,
-            now.sources.first(count),
+            replace(now.sources, contents=tuple(self._contents)).first(count),
             precision=self._precision,
         )
         recording.save(path, np.array(self._descriptors))
 
 
 def stream_new(
-    open_perceiver: Callable[[], Perceiver], sequence: Sequence, renewal: Renewal
+    open_perceiver: Callable[[], Perceiver], sequence: Sequence, renewal: Renewal, looking: Looking
 ) -> Generator[Percept, None, None]:
     """The percepts that have to be made; where there are none, no perceiver is opened."""
     if renewal.encoded:
         perceiver = open_perceiver().with_inspection(Detector().inspect)
-        yield from perceiver.stream(select_frames(sequence, renewal), readers=Readers(count_cores()))
+        yield from perceiver.stream(select_frames(sequence, renewal, looking), readers=Readers(count_cores()))
 
 
-def select_frames(sequence: Sequence, renewal: Renewal) -> Iterator[Given]:
+def select_frames(sequence: Sequence, renewal: Renewal, looking: Looking) -> Iterator[Given]:
     """The frames to encode; the image before each of them is shown, as if the whole stream had been seen.
 
     It is compared with one image, so the last that can be read is enough.
@@ -92,7 +96,7 @@ def select_frames(sequence: Sequence, renewal: Renewal) -> Iterator[Given]:
     for row, (frame, readable) in enumerate(zip(sequence, renewal.readable, strict=True)):
         if renewal.rows[row] < 0:
             yield from map(Shown, behind)
-            yield frame
+            yield looking.watch(row, frame)
             behind = []
         else:
             behind = [frame] if readable else [*behind, frame]

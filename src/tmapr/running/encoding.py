@@ -1,12 +1,10 @@
 """The percepts of an experiment's sequences: from their caches, or encoded where they are missing or have changed."""
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
 
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.results import renewing, share_file
@@ -21,10 +19,11 @@ from tmapr.experiment import Data, Experiment, find_home, is_data_there, open_da
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import OWN
 from tmapr.running.assembly import Assembly, stream_new
+from tmapr.running.faults import refuse_unusable
 from tmapr.running.keypoints import KeypointCache, attach_keypoints
 from tmapr.running.renewal import Attempt, Renewal, compare, is_unchanged_whole, renew_all
 from tmapr.stages import Backend
-from tmapr.types import CoordinateFrame, Fault, Watch
+from tmapr.types import CoordinateFrame, Watch
 
 _SAVED_EVERY = 2000
 """Frames after which what is encoded so far is kept, so that an interrupted encoding goes on."""
@@ -154,9 +153,14 @@ class Encoding:
         self._made[name] = so_far
 
     def _compare(self, source: Path, kept: Recording | None, sequence: Sequence) -> Attempt:
-        """What could be made of some percepts."""
-        known = kept.sources if kept else None
-        now = survey(sequence, find_home(self._experiment.data, sequence.name), known, self._trust)
+        """What could be made of some percepts.
+
+        Images that were renamed are known by their contents. Of percepts that are not whole, and of none, nobody asks:
+        what is new there is read once, to be encoded.
+        """
+        known, later = kept.sources if kept else None, kept is None or source.name.endswith(SO_FAR)
+        home = find_home(self._experiment.data, sequence.name)
+        now = survey(sequence, home, known, self._trust, later=later)
         renewal = compare(kept, known, now) if kept and known else None
         # Percepts of one sequence are of one precision. As long as none is missing, it may be another than here.
         if not renewal or (renewal.encoded and kept and kept.precision != self.precision):
@@ -197,18 +201,24 @@ class Encoding:
 
     def _encode(self, sequence: Sequence, renewal: Renewal, assembly: Assembly, so_far: Path) -> None:
         """Put together all percepts of a recording, kept or made now."""
-        rows = renewal.rows.tolist()
-        keeping = self._keeping(sequence.name, assembly, renewal, so_far)
-        with closing(stream_new(lambda: self.perceiver, sequence, renewal)) as wanted, keeping:
+        rows, name = renewal.rows.tolist(), sequence.name
+        looking, keeping = self._keypoints.begin(name), self._keeping(name, assembly, renewal, so_far)
+        with closing(stream_new(lambda: self.perceiver, sequence, renewal, looking)) as wanted, keeping:
             for place in self._watch(range(len(rows))) if renewal.encoded else range(len(rows)):
                 if rows[place] < 0:
-                    assembly.add(next(wanted))
+                    percept, note = next(wanted), looking.take(place)
+                    self._keypoints.add(name, note)
+                    assembly.add(percept, note.content)
                 else:
                     assembly.keep(rows[place])
                 if len(assembly) % _SAVED_EVERY == 0 and len(assembly) > renewal.kept:
-                    assembly.save(so_far)
+                    self._save_so_far(name, assembly, so_far)
         if all(percept.fault for percept in assembly.percepts):
             refuse_unusable(sequence, [percept.fault for percept in assembly.percepts if percept.fault])
+
+    def _save_so_far(self, name: str, assembly: Assembly, so_far: Path) -> None:
+        self._keypoints.save_so_far(name)
+        assembly.save(so_far)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
@@ -229,7 +239,7 @@ class Encoding:
             kept = renewal.kept
             if len(assembly) > kept:  # else what it began with is worth more
                 with suppress(InputError, OSError):  # a disk that is full
-                    assembly.save(so_far)
+                    self._save_so_far(name, assembly, so_far)
                     kept = len(assembly)
             stop.add_note(f"{kept} of {len(renewal.rows)} images of {name} are kept; the same command goes on")
             raise
@@ -261,19 +271,6 @@ class Encoding:
     def perceiver(self) -> Perceiver:
         """What images are encoded with; refused where it cannot be opened."""
         return open_perceiver(self._experiment.perception, self._device).with_full_batches().without_keypoints()
-
-
-def refuse_unusable(sequence: Sequence, faults: Iterable[Fault]) -> NoReturn:
-    """Say why no image can be used: the first one's own refusal if it has one."""
-    next(iter(sequence)).image()
-    found = describe_faults(faults)
-    raise InputError(f"{sequence.name}: none of its images can be used ({found}); look with `tmapr check --sheet`")
-
-
-def describe_faults(faults: Iterable[Fault]) -> str:
-    """How many images there are of each fault."""
-    counts = Counter("unreadable" if fault is Fault.INVALID else str(fault) for fault in faults)
-    return ", ".join(f"{count} {fault}" for fault, count in counts.items())
 
 
 def _name_so_far(path: Path) -> Path:

@@ -19,7 +19,8 @@ from tmapr.data.sequence import Sequence
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, is_data_there
 from tmapr.perception.settings import OWN
-from tmapr.running.encoding import Encoding, describe_absence, describe_faults, load_recording
+from tmapr.running.encoding import Encoding, describe_absence, load_recording
+from tmapr.running.faults import describe_faults
 from tmapr.running.renewal import Attempt
 from tmapr.system import Map
 from tmapr.traverses import list_mapped

@@ -5,7 +5,6 @@ that image, and a file is of a recording as it is now if it has the recording's 
 """
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -18,10 +17,11 @@ from tmapr.artifacts.sources import Trust
 from tmapr.config import settings_digest
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, open_data
-from tmapr.keypoints import NOTHING, Keypoints
+from tmapr.keypoints import NOTHING, Keypoints, LazyKeypoints
 from tmapr.perception.image import Image
 from tmapr.perception.keypoints import SHIPPED, KeypointFinder
-from tmapr.types import Frame, Watch
+from tmapr.running.looking import Looking, Note
+from tmapr.types import Frame, Picture, Watch
 
 
 class KeypointCache:
@@ -35,24 +35,43 @@ class KeypointCache:
         self._watch = watch
         self._find = KeypointFinder()
         self._made: dict[str, Path] = {}
+        self._known: dict[str, dict[str, LazyKeypoints]] = {}
 
     def locate(self, name: str) -> Path:
         """Where the keypoints of a sequence lie now, if there are any."""
         return self._made.get(name, self._folder.keypoints(name))
 
+    def begin(self, name: str) -> Looking:
+        """What images of a sequence are read through that are encoded now: keypoints that are missing are found."""
+        if not wants_keypoints(self._experiment):
+            return Looking(lambda _content, _counts: None)
+        known = self._known[name] = self._load_known(name)
+        return Looking(lambda content, counts: None if content in known else self._find_or_none(counts))
+
+    def add(self, name: str, note: Note) -> None:
+        """Keep keypoints that were found."""
+        if note.keypoints is not None:
+            self._known[name][note.content] = partial(_give, note.keypoints)
+
+    def save_so_far(self, name: str) -> None:
+        """Write what is known by now, so that an encoding that is interrupted goes on."""
+        if known := self._known.get(name):
+            rows = [give() for give in known.values()]
+            save_keypoints(self._name_left(name), rows, list(known), name_maker(self._image), "")
+
     def renew(self, name: str, recording: Recording) -> None:
         """Bring the keypoints of a recording up to date with its images, which are as its percepts say."""
         if not wants_keypoints(self._experiment) or recording.sources is None:
             return
-        path, maker, wanted = self._folder.keypoints(name), name_maker(self._image), recording.sources.contents
-        left = path.with_name(f".{path.name}{SO_FAR}")
+        found, left, wanted = self._known.pop(name, None), self._name_left(name), recording.sources.contents
+        maker = name_maker(self._image)
         if self._believing and all(percept.keypoints or percept.fault for percept in recording.percepts):
             if name not in self._made:
                 left.unlink(missing_ok=True)  # published, and then killed
             return
-        kept = {**_index_rows(left, maker), **_index_rows(path, maker)} if self._believing else {}
+        kept = found or self._load_known(name)
         missing = sum(content not in kept for content in wanted)
-        rows, steps = list[Keypoints](), iter(self._watch(range(missing)))
+        rows, steps = list[Keypoints](), iter(self._watch(range(missing)) if missing else ())
         try:
             for frame, content in zip(open_data(self._experiment.data, name), wanted, strict=True):
                 if content not in kept:
@@ -66,6 +85,24 @@ class KeypointCache:
         next(steps, None)  # lets the bar end
         save_keypoints(left, rows, wanted, maker, "")
         self._made[name] = left
+
+    def _load_known(self, name: str) -> dict[str, LazyKeypoints]:
+        """Keypoints by their images, as far as they are kept and believed."""
+        if not self._believing:
+            return {}
+        maker = name_maker(self._image)
+        return {**_index_rows(self._name_left(name), maker), **_index_rows(self._folder.keypoints(name), maker)}
+
+    def _name_left(self, name: str) -> Path:
+        """Where those lie that are not published yet."""
+        path = self._folder.keypoints(name)
+        return path.with_name(f".{path.name}{SO_FAR}")
+
+    def _find_or_none(self, counts: Picture) -> Keypoints:
+        try:
+            return self._find(counts, self._image)
+        except InputError:  # a crop that leaves nothing of it
+            return NOTHING
 
     def adopt(self, name: str, made: Path) -> None:
         """Take a file for the keypoints of a sequence, to be published with the others."""
@@ -124,7 +161,11 @@ def _digest_network() -> str:
     return file_digest(SHIPPED)
 
 
-def _index_rows(path: Path, maker: str) -> dict[str, Callable[[], Keypoints]]:
+def _give(keypoints: Keypoints) -> Keypoints:
+    return keypoints
+
+
+def _index_rows(path: Path, maker: str) -> dict[str, LazyKeypoints]:
     """Kept keypoints by their image; what an interruption left may be anything."""
     if not path.exists():
         return {}

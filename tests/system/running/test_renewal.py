@@ -240,4 +240,5 @@ def test_an_interrupted_encoding_goes_on(home, monkeypatch, stop, left, notes):
     encoding.publish()
     assert [f"{left} of 16" in line for line in told] == [True]
     assert folder.percepts("noon").read_bytes() == (home / "run/percepts/noon.npz").read_bytes()
+    assert folder.keypoints("noon").read_bytes() == (home / "run/percepts/noon.keypoints.npz").read_bytes()
     assert sorted(path.name for path in folder.percepts_folder.iterdir()) == ["noon.keypoints.npz", "noon.npz"]
