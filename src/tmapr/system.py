@@ -12,7 +12,7 @@ from pydantic import Field
 
 from tmapr.artifacts.arrays import Arrays, Header, digest, load_arrays, put, save_arrays, take
 from tmapr.artifacts.documents.notes import MapNotes, StateNotes, UpkeepNotes
-from tmapr.artifacts.layout import check_arrays
+from tmapr.artifacts.layout import Array, check_arrays
 from tmapr.artifacts.percepts import OWN, Marks, Origin, Recording
 from tmapr.clock import LAYOUT as CLOCK
 from tmapr.config import Settings, changed_since, settings_digest
@@ -23,7 +23,6 @@ from tmapr.labels import Labels, Teacher
 from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import Localizer
 from tmapr.places.classifier import FITTED, Classifier, Places
-from tmapr.places.lessons import LAYOUT as LEDGER
 from tmapr.places.mapped import Learned, MappedLessons, lay_out, learn_each
 from tmapr.places.protocol import PlaceClassifier
 from tmapr.retrieval.condition import LAYOUT as CONDITION
@@ -42,6 +41,8 @@ MAP_KIND, MAP_VERSION = "map", 1
 _MAP_AGAIN = "run `tmapr map` again"
 _START_AGAIN = "remove it to start from A₀"
 _UNIT_TOLERANCE = 1e-2
+_LEDGER = {"names": Array("u", "standing", anything=True), "last": Array("u", "8")}
+"""Of what a classifier has learned: A₀ has no ledger, every state has one."""
 
 
 class System(Settings):
@@ -250,7 +251,7 @@ def resume(
     if broken:
         raise StateError(f"{state}: {broken[0]} holds numbers that are not finite; go back to an earlier state")
     layout = put("classifier.", Classifier.layout(system.places)) | put("labels.", LABELS)
-    layout |= put("classifier.ledger.", LEDGER) | put("drive.", CONDITION) | put("lessons.", CONDITION)
+    layout |= put("classifier.ledger.", _LEDGER) | put("drive.", CONDITION) | put("lessons.", CONDITION)
     layout |= put("clock.", CLOCK) | put("odometry.", ODOMETRY)
     if notes.method == system.tracking.method:
         layout |= put("track.", track_layout(notes.method))

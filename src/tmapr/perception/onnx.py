@@ -38,7 +38,8 @@ def load_onnx(path: Path, device: str = "auto") -> tuple[Card, OnnxEngine]:
     try:
         return Card.model_validate_json(described), OnnxEngine(session)
     except ValidationError as error:
-        raise InputError(f"{path}: its card is unknown to this version ({error.errors()[0]['msg']})") from None
+        told = f"its card is unknown to this version ({error.errors()[0]['msg']}); export it again"
+        raise InputError(f"{path}: {told}") from None
 
 
 def open_session(path: Path, device: str = "auto") -> Any:

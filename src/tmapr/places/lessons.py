@@ -15,15 +15,11 @@ import numpy as np
 from jaxtyping import Float, UInt64
 
 from tmapr.artifacts.arrays import Arrays
-from tmapr.artifacts.layout import Array
 from tmapr.exceptions import InputError, StateError
 from tmapr.places.grid import CellIndex, Grid
 
 _BYTES = 8
 _FIRST_CAPACITY = 64
-
-LAYOUT = {"names": Array("u", "standing", anything=True), "last": Array("u", f"{_BYTES}")}
-"""Of what `Ledger.arrays` gives."""
 
 
 @dataclass(frozen=True, slots=True)
