@@ -16,7 +16,7 @@ from tmapr.experiment import Experiment
 from tmapr.perception.bulk import Readers, count_cores
 from tmapr.perception.glance import Given, Shown
 from tmapr.perception.perceiver import Perceiver
-from tmapr.running.looking import Looking
+from tmapr.running.image_reader import ImageReader
 from tmapr.running.renewal import Renewal
 from tmapr.types import Frame, Odometry, Percept
 
@@ -79,15 +79,15 @@ class Assembly:
 
 
 def stream_new(
-    open_perceiver: Callable[[], Perceiver], sequence: Sequence, renewal: Renewal, looking: Looking
+    open_perceiver: Callable[[], Perceiver], sequence: Sequence, renewal: Renewal, reader: ImageReader
 ) -> Generator[Percept, None, None]:
     """The percepts that have to be made; where there are none, no perceiver is opened."""
     if renewal.encoded:
         perceiver = open_perceiver().with_inspection(Detector().inspect)
-        yield from perceiver.stream(select_frames(sequence, renewal, looking), readers=Readers(count_cores()))
+        yield from perceiver.stream(select_frames(sequence, renewal, reader), readers=Readers(count_cores()))
 
 
-def select_frames(sequence: Sequence, renewal: Renewal, looking: Looking) -> Iterator[Given]:
+def select_frames(sequence: Sequence, renewal: Renewal, reader: ImageReader) -> Iterator[Given]:
     """The frames to encode; the image before each of them is shown, as if the whole stream had been seen.
 
     It is compared with one image, so the last that can be read is enough.
@@ -96,7 +96,7 @@ def select_frames(sequence: Sequence, renewal: Renewal, looking: Looking) -> Ite
     for row, (frame, readable) in enumerate(zip(sequence, renewal.readable, strict=True)):
         if renewal.rows[row] < 0:
             yield from map(Shown, behind)
-            yield looking.watch(row, frame)
+            yield reader.attach(row, frame)
             behind = []
         else:
             behind = [frame] if readable else [*behind, frame]

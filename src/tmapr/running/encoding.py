@@ -202,11 +202,11 @@ class Encoding:
     def _encode(self, sequence: Sequence, renewal: Renewal, assembly: Assembly, so_far: Path) -> None:
         """Put together all percepts of a recording, kept or made now."""
         rows, name = renewal.rows.tolist(), sequence.name
-        looking, keeping = self._keypoints.begin(name), self._keeping(name, assembly, renewal, so_far)
-        with closing(stream_new(lambda: self.perceiver, sequence, renewal, looking)) as wanted, keeping:
+        reader, keeping = self._keypoints.begin(name), self._keeping(name, assembly, renewal, so_far)
+        with closing(stream_new(lambda: self.perceiver, sequence, renewal, reader)) as wanted, keeping:
             for place in self._watch(range(len(rows))) if renewal.encoded else range(len(rows)):
                 if rows[place] < 0:
-                    percept, note = next(wanted), looking.take(place)
+                    percept, note = next(wanted), reader.take(place)
                     self._keypoints.add(name, note)
                     assembly.add(percept, note.content)
                 else:

@@ -20,7 +20,7 @@ from tmapr.experiment import Experiment, open_data
 from tmapr.keypoints import NOTHING, Keypoints, LazyKeypoints
 from tmapr.perception.image import Image
 from tmapr.perception.keypoints import SHIPPED, KeypointFinder
-from tmapr.running.looking import Looking, Note
+from tmapr.running.image_reader import ImageReader, Note
 from tmapr.types import Frame, Picture, Watch
 
 
@@ -41,12 +41,12 @@ class KeypointCache:
         """Where the keypoints of a sequence lie now, if there are any."""
         return self._made.get(name, self._folder.keypoints(name))
 
-    def begin(self, name: str) -> Looking:
+    def begin(self, name: str) -> ImageReader:
         """What images of a sequence are read through that are encoded now: keypoints that are missing are found."""
         if not wants_keypoints(self._experiment):
-            return Looking(lambda _content, _counts: None)
+            return ImageReader(lambda _content, _counts: None)
         known = self._known[name] = self._load_known(name)
-        return Looking(lambda content, counts: None if content in known else self._find_or_none(counts))
+        return ImageReader(lambda content, counts: None if content in known else self._find_or_none(counts))
 
     def add(self, name: str, note: Note) -> None:
         """Keep keypoints that were found."""

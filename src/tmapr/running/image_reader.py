@@ -23,14 +23,14 @@ class Note(NamedTuple):
     keypoints: Keypoints | None
 
 
-class Looking:
+class ImageReader:
     """Frames whose images are noted when they are read; `find` gives the keypoints of a content, if they are wanted."""
 
     def __init__(self, find: Callable[[str, Picture], Keypoints | None]) -> None:
         self._find = find
         self._notes: dict[int, Note] = {}
 
-    def watch(self, row: int, frame: Frame) -> Frame:
+    def attach(self, row: int, frame: Frame) -> Frame:
         """The same frame, noted under its row when its image is read."""
         return replace(frame, image=partial(self._read, row, frame))
 
