@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
-from tmapr.artifacts.documents.notes import BeliefNotes
+from tmapr.artifacts.documents.notes import ResultNotes
 from tmapr.exceptions import InputError
 from tmapr.types import Estimate
 
@@ -60,7 +60,7 @@ def save_beliefs(path: Path, settings: str, map_digest: str, estimates: Sequence
 def load_beliefs(path: Path, map_digest: str, references: int) -> RouteBeliefs:
     """Read the beliefs of a drive over a map of so many references; those over another map are refused."""
     header, arrays = load_arrays(path, KIND, VERSION)
-    if BeliefNotes.from_notes(path, header.notes).map != map_digest:
+    if ResultNotes.from_notes(path, header.notes).map != map_digest:
         raise InputError(f"{path}: was made with another map; run `tmapr run` again")
     if not _fits(arrays, references):
         raise InputError(f"{path}: is damaged, its arrays do not fit one another; run `tmapr run` again")

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from tmapr.artifacts.arrays import Header, load_arrays, save_arrays
-from tmapr.artifacts.documents.notes import StateNotes
+from tmapr.artifacts.documents.notes import ResultNotes
 from tmapr.artifacts.layout import Array, check_arrays
 from tmapr.exceptions import InputError
 from tmapr.types import RANKED
@@ -45,7 +45,7 @@ class RankedReferences:
         if not path.exists():
             raise InputError(f"{path}: no such file, an earlier version did not write it; {_RUN_AGAIN}")
         header, arrays = load_arrays(path, KIND, VERSION)
-        if StateNotes.from_notes(path, header.notes).map != map_digest:
+        if ResultNotes.from_notes(path, header.notes).map != map_digest:
             raise InputError(f"{path}: was made with another map; {_RUN_AGAIN}")
         rows = Array("i", f"frames {RANKED}", -1, references - 1)
         check_arrays(str(path), arrays, {"searched": rows, "cosine": rows}, _RUN_AGAIN, frames=frames)

@@ -72,13 +72,13 @@ class KeypointNotes(Document):
     map: str = ""
 
 
-class BeliefNotes(Document):
-    """Of beliefs."""
+class ResultNotes(Document):
+    """Of what a run keeps of its frames: beliefs, candidates."""
 
     map: str
 
 
-class StateNotes(BeliefNotes):
+class StateNotes(ResultNotes):
     """Of a state."""
 
     method: str
