@@ -28,12 +28,12 @@ def read_walk(home):
     return read_experiment(home / "walk.toml")
 
 
-def map_walk(home, run, workers=None, watch=iter, told=None, store=None):
+def map_walk(home, run, workers=None, watch=iter, told=None):
     """Map the walk in parts; the run folder."""
     experiment, folder = read_walk(home), RunFolder(home / run)
     encoding = Encoding(experiment, folder, tell=[].append if told is None else told.append)
     mapping = ClusterMapping(experiment, folder, workers or Alone(), "cpu", watch, watch, frames=PART)
-    mapping.make(encoding, store)
+    mapping.make(encoding)
     return folder
 
 
