@@ -3,8 +3,6 @@
 import hashlib
 import shutil
 
-import numpy as np
-
 from tmapr.artifacts.run import RunFolder
 from tmapr.cluster.mapping import ClusterMapping
 from tmapr.cluster.workers import Alone
@@ -49,9 +47,3 @@ def digest_tree(root):
 
 def find_files(root):
     return [path for path in sorted(root.rglob("*")) if path.is_file()]
-
-
-def same_bits(found, wanted):
-    assert found.keys() == wanted.keys()
-    for name in wanted:
-        np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
