@@ -1,13 +1,12 @@
 """What a map costs: bytes of a reference, of a place and of the rest, and seconds of a core to make it.
 
-`python benchmarks/scale_cost.py RUN` measures them on the map and the recordings of a run folder: encoding, learning in
-parts, shards.
+`python benchmarks/scale_cost.py RUN` measures them on the map and the recordings of a run folder: its bytes, encoding,
+learning in parts.
 """
 
 import argparse
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import process_time
 
 import numpy as np
@@ -20,16 +19,16 @@ from tmapr.experiment import Experiment, open_data, read_experiment
 from tmapr.perception.opening import open_perceiver
 from tmapr.places.classifier import Classifier
 from tmapr.places.sums import sum_part
-from tmapr.shards.writing import write_shards
-from tmapr.store.folder import FolderStore
+from tmapr.retrieval.keypoints import BESIDE_MAP
 from tmapr.system import Map
 
 PART = 512
 FRAMES = 64
+WEIGHTS = "initial.ridge.weights"
 
 
 def measure(experiment: Experiment, folder: RunFolder) -> list[Metric]:
-    row, keypoint, place, rest = weigh_shards(Map.load(folder.map, experiment.system))
+    row, keypoint, place, rest = weigh(Map.load(folder.map, experiment.system), folder.map.with_name(BESIDE_MAP))
     learn, solve = time_learning(experiment, folder)
     return [
         Metric("a reference: descriptor, position and the like", row, "B"),
@@ -42,16 +41,14 @@ def measure(experiment: Experiment, folder: RunFolder) -> list[Metric]:
     ]
 
 
-def weigh_shards(environment: Map) -> tuple[float, float, float, float]:
+def weigh(environment: Map, keypoints: Path) -> tuple[float, float, float, float]:
     """Bytes of a reference's row and keypoints, of a place's column of W, and of everything else."""
-    with TemporaryDirectory() as folder:
-        manifest = write_shards(environment, FolderStore(Path(folder)))
-    references, places = len(environment.memory), environment.memory.place_count
-    keypoints = sum(shard.keypoints.bytes for shard in manifest.shards if shard.keypoints)
-    columns = sum(shard.weights.bytes for shard in manifest.shards)
-    rows = sum(shard.bytes for shard in manifest.shards)
-    rest = sum(size for _, size in manifest.objects()) - keypoints - columns - rows
-    return rows / references, keypoints / references, columns / places, rest
+    contents, references = environment.contents(), len(environment.memory)
+    rows = sum(array.nbytes for name, array in contents.items() if name.startswith("memory."))
+    columns = contents[WEIGHTS].nbytes
+    rest = sum(array.nbytes for array in contents.values()) - rows - columns
+    beside = keypoints.stat().st_size if keypoints.exists() else 0
+    return rows / references, beside / references, columns / contents[WEIGHTS].shape[1], rest
 
 
 def time_encoding(experiment: Experiment) -> float:

@@ -65,11 +65,11 @@ class Map:
     places: Places
     frame: CoordinateFrame
     digest: str
+    lessons: MappedLessons
+    """How A₀ learned the references; no part of what names a map."""
     origin: Origin = OWN
     made_from: Mapping[str, Marks] = field(default_factory=dict)
     """The traverses, by name."""
-    lessons: MappedLessons | None = None
-    """How A₀ learned the references; None where nobody knows. No part of what names a map."""
     past: tuple[UpkeepNotes, ...] = ()
     """What was done since it was mapped, oldest first: each step made a new map."""
 
@@ -81,7 +81,7 @@ class Map:
         """Write map.npz. The state of an earlier map beside it goes: it is of no use with this one."""
         header = Header(MAP_KIND, MAP_VERSION, settings_digest(self.places), self.notes())
         path = path.resolve()  # the state that belongs to it lies where the map does, not where a link to it is
-        lessons = put("lessons.", self.lessons.arrays()) if self.lessons else {}
+        lessons = put("lessons.", self.lessons.arrays())
         save_arrays(path, header, self.contents() | lessons, retiring=path.with_name("state.npz"))
         if self.memory.keypoints:
             self.memory.keypoints.save(path.with_name(BESIDE_MAP), self.digest)
@@ -96,15 +96,6 @@ class Map:
         """Read map.npz; one made with other places settings, or from other traverses than named, is refused."""
         header, arrays = load_arrays(path, MAP_KIND, MAP_VERSION, mapped=MAPPED)
         notes = MapNotes.from_notes(path, header.notes)
-        loaded = cls.from_contents(path, notes, arrays, system, references)
-        keypoints = load_keypoints(path.with_name(BESIDE_MAP), notes.digest, len(loaded.memory))
-        return replace(loaded, memory=replace(loaded.memory, keypoints=keypoints))
-
-    @classmethod
-    def from_contents(
-        cls, path: Path, notes: MapNotes, arrays: Arrays, system: System, references: tuple[str, ...] = ()
-    ) -> "Map":
-        """The map that `contents` and notes described; what `load` refuses is refused here. It has no keypoints."""
         changed = changed_since(notes.places, system.places, "places", str(path), _MAP_AGAIN)
         if changed:
             raise InputError(f"{path}: was mapped with {'; '.join(changed)}; {_MAP_AGAIN}")
@@ -114,24 +105,24 @@ class Map:
         if references and mapped != sorted(references):
             was, now = ", ".join(mapped), ", ".join(references)
             raise InputError(f"{path}: was mapped from {was} (now {now}); {_MAP_AGAIN}")
-        loaded = cls(
-            Memory.from_arrays(memory, system.retrieval.probes),
-            take(arrays, "fitted."),
-            take(arrays, "initial."),
-            system.places,
-            notes.frame.frame,
-            notes.digest,
-            Origin(notes.perception.settings, notes.perception.files),
-            {name: Marks(each.percepts, each.truth) for name, each in notes.made_from.items()},
-            past=notes.upkeep,
-        )
         try:
-            if lessons := take(arrays, "lessons."):
-                loaded = replace(loaded, lessons=MappedLessons.from_arrays(lessons))
+            loaded = cls(
+                Memory.from_arrays(memory, system.retrieval.probes),
+                take(arrays, "fitted."),
+                take(arrays, "initial."),
+                system.places,
+                notes.frame.frame,
+                notes.digest,
+                MappedLessons.from_arrays(take(arrays, "lessons.")),
+                Origin(notes.perception.settings, notes.perception.files),
+                {name: Marks(each.percepts, each.truth) for name, each in notes.made_from.items()},
+                past=notes.upkeep,
+            )
             loaded.classifier()
         except ValueError as error:
             raise InputError(f"{path}: its arrays do not fit together ({error}); {_MAP_AGAIN}") from None
-        return loaded
+        keypoints = load_keypoints(path.with_name(BESIDE_MAP), notes.digest, len(loaded.memory))
+        return replace(loaded, memory=replace(loaded.memory, keypoints=keypoints))
 
     def notes(self) -> dict[str, Any]:
         """What map.npz says of itself, as JSON has it."""
@@ -154,8 +145,7 @@ class Map:
 def _check_map(path: Path, arrays: Arrays, system: System) -> None:
     """Refuse arrays that are no map's."""
     layout = put("memory.", MEMORY) | put("fitted.", FITTED) | put("initial.", Classifier.layout(system.places))
-    if any(name.startswith("lessons.") for name in arrays):
-        layout |= put("lessons.", lay_out(system.places))
+    layout |= put("lessons.", lay_out(system.places))
     lengths = check_arrays(str(path), arrays, layout, _MAP_AGAIN)
     places, descriptors = arrays["memory.places"], arrays["memory.descriptors"]
     if not lengths["references"] or int(arrays["fitted.width"]) != lengths["width"]:
@@ -208,7 +198,7 @@ def assemble(
     initial = {name: array for name, array in classifier.arrays().items() if not name.startswith("ledger.")}
     order = np.argsort(learned.places, kind="stable")
     lessons = MappedLessons(order, learned.weights[order])
-    made = Map(memory, classifier.projection_arrays(), initial, system.places, frame, "", origin, lessons=lessons)
+    made = Map(memory, classifier.projection_arrays(), initial, system.places, frame, "", lessons, origin)
     return replace(made, digest=digest(made.contents()))
 
 

@@ -3,8 +3,6 @@
 import hashlib
 import shutil
 
-import numpy as np
-
 from tmapr.artifacts.run import RunFolder
 from tmapr.cluster.mapping import ClusterMapping
 from tmapr.cluster.workers import Alone
@@ -28,12 +26,12 @@ def read_walk(home):
     return read_experiment(home / "walk.toml")
 
 
-def map_walk(home, run, workers=None, watch=iter, told=None, store=None):
+def map_walk(home, run, workers=None, watch=iter, told=None):
     """Map the walk in parts; the run folder."""
     experiment, folder = read_walk(home), RunFolder(home / run)
     encoding = Encoding(experiment, folder, tell=[].append if told is None else told.append)
     mapping = ClusterMapping(experiment, folder, workers or Alone(), "cpu", watch, watch, frames=PART)
-    mapping.make(encoding, store)
+    mapping.make(encoding)
     return folder
 
 
@@ -49,9 +47,3 @@ def digest_tree(root):
 
 def find_files(root):
     return [path for path in sorted(root.rglob("*")) if path.is_file()]
-
-
-def same_bits(found, wanted):
-    assert found.keys() == wanted.keys()
-    for name in wanted:
-        np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)

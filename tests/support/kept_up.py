@@ -50,7 +50,7 @@ def mapped(*names, system=SYSTEM):
 def held(*names, system=SYSTEM, there=True):
     """A map as upkeep takes it, with its percepts or without them."""
     recordings = {name: traverse(name) for name in names} if there else {}
-    return MapOf(f"runs/{'-'.join(names)}", mapped(*names, system=system), names, recordings)
+    return MapOf(f"runs/{'-'.join(names)}", mapped(*names, system=system), recordings)
 
 
 def views_of(environment):

@@ -37,7 +37,7 @@ NOT_RUN = (
     "docker ",  # tests/long/test_container.py takes the steps
     "tmapr state rollback", "tmapr state unlearn", "tmapr state merge",  # of drives that learned
     "tmapr map street.toml --cluster tcp:",  # no cluster; tests/long/cluster has one
-    "tmapr upkeep ", "tmapr shards install",  # of maps of one's own
+    "tmapr upkeep ",  # of maps of one's own
     "tmapr bench --device cuda", "tmapr weights train",  # need a GPU
     "python benchmarks/device_", "python benchmarks/half_precision.py", "python benchmarks/bulk.py",  # the same
     ".venv/bin/python benchmarks/update.py --full",  # minutes to hours

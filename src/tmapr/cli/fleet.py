@@ -25,21 +25,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 
 @fleet.command()
-def publish(
-    address: Address,
-    run: Run,
-    shards: Annotated[bool, typer.Option("--shards", help="in shards: robots pull only those that changed")] = False,
-    quiet: Quiet = False,
-) -> None:
+def publish(address: Address, run: Run, quiet: Quiet = False) -> None:
     """Let all robots have the map of a run folder, with what it has learned; an empty or new folder becomes a fleet."""
     from tmapr.fleet.folder import found_fleet, locate_fleet
     from tmapr.fleet.publishing import publish as release
-    from tmapr.fleet.publishing import publish_shards
 
     if found_fleet(locate_fleet(address)):
         _say(f"{address}: is a fleet from now on; whoever may write there may change all of it", quiet)
-    make = publish_shards if shards else release
-    made = make(_open(address), run, tell=make_teller(quiet))
+    made = release(_open(address), run, tell=make_teller(quiet))
     _say(f"{made.name}: version {made.number}, {made.release.lessons} lessons", quiet)
 
 

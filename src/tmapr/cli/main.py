@@ -27,7 +27,6 @@ from tmapr.cli.map import map_reference
 from tmapr.cli.preview import preview
 from tmapr.cli.report import report
 from tmapr.cli.run import run as run_verb
-from tmapr.cli.shards import shards
 from tmapr.cli.show import show
 from tmapr.cli.simulate import simulate
 from tmapr.cli.state import state
@@ -103,7 +102,6 @@ app.command()(bench)
 app.command()(config)
 app.command()(preview)
 app.add_typer(state, name="state")
-app.add_typer(shards, name="shards")
 app.add_typer(upkeep, name="upkeep")
 app.add_typer(fleet, name="fleet")
 app.add_typer(weights, name="weights")

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tmapr.artifacts.run import RunFolder
     from tmapr.experiment import Experiment
     from tmapr.running.encoding import Encoding
-    from tmapr.shards.manifest import Manifest
     from tmapr.system import Map
 
 Cluster = Annotated[
@@ -34,11 +33,6 @@ Cluster = Annotated[
 ]
 Job = Annotated[
     str | None, typer.Option(metavar="K/N", help="encode the Kth of N shares and end, as a task of a job array")
-]
-
-Shards = Annotated[
-    str | None,
-    typer.Option(metavar="STORE", help="with --cluster: write the map in shards, too, to a folder or s3://BUCKET/PATH"),
 ]
 
 
@@ -51,7 +45,6 @@ def map_reference(  # noqa: PLR0913 (each an option)
     force: Force = False,
     cluster: Cluster = None,
     job: Job = None,
-    shards: Shards = None,
     quiet: Quiet = False,
 ) -> None:
     """Map the reference traverses; their images are encoded first if their percepts are not there yet."""
@@ -60,23 +53,16 @@ def map_reference(  # noqa: PLR0913 (each an option)
     settings, folder = open_experiment(experiment, overrides or [], run, quiet)
     encoding = make_encoding(settings, folder, device, quiet, choose_trust(verify, force))
     if job is not None:
-        if cluster or shards or force:
-            raise InputError(
-                "--job: goes without --cluster, --shards and --force; the shares are joined by --cluster afterwards"
-            )
+        if cluster or force:
+            raise InputError("--job: goes without --cluster and --force; the shares are joined by --cluster afterwards")
         _encode_share(settings, folder, encoding, job, device, quiet)
         return
     if cluster is not None:
-        environment, manifest = _map_in_parts(settings, folder, encoding, cluster, device, shards, force, quiet)
-    elif shards:
-        raise InputError("--shards: goes with --cluster; `--cluster 1` is one process of this machine")
+        environment = _map_in_parts(settings, folder, encoding, cluster, device, force, quiet)
     else:
-        environment, manifest = map_experiment(settings, folder, make_watch("mapping", quiet), encoding), None
-    if quiet:
-        return
-    typer.echo(f"{folder.map}: {len(environment.memory)} references in {environment.memory.place_count} places")
-    if manifest:
-        typer.echo(f"{shards}: {len(manifest.shards)} shards of the map {manifest.name}")
+        environment = map_experiment(settings, folder, make_watch("mapping", quiet), encoding)
+    if not quiet:
+        typer.echo(f"{folder.map}: {len(environment.memory)} references in {environment.memory.place_count} places")
 
 
 def _map_in_parts(
@@ -85,20 +71,17 @@ def _map_in_parts(
     encoding: "Encoding",
     cluster: str,
     device: str,
-    shards: str | None,
     force: bool,
     quiet: bool,
-) -> "tuple[Map, Manifest | None]":
+) -> "Map":
     from tmapr.cluster.choosing import choose_workers
     from tmapr.cluster.mapping import ClusterMapping
-    from tmapr.cluster.sharding import fix_address
 
-    store = fix_address(shards) if shards else None
     with needs("cluster"):
         workers = choose_workers(cluster)
     watches = make_watch("encoding", quiet), make_watch("mapping", quiet)
     with closing(workers):
-        return ClusterMapping(settings, folder, workers, device, *watches, anew=force).make(encoding, store)
+        return ClusterMapping(settings, folder, workers, device, *watches, anew=force).make(encoding)
 
 
 def _encode_share(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.run import RunFolder
@@ -11,23 +10,14 @@ from tmapr.cluster import encoding as parts
 from tmapr.cluster.encoding import join_parts, plan_encoding
 from tmapr.cluster.learning import PartsTeacher
 from tmapr.cluster.orders import EncodeOrder, is_done
-from tmapr.cluster.sharding import ShardWriter
 from tmapr.cluster.workers import Alone, Workers
 from tmapr.cluster.workshop import Workshop
 from tmapr.experiment import Experiment
 from tmapr.places.classifier import refuse_minimax
 from tmapr.running.encoding import Encoding
 from tmapr.running.running import map_experiment
-from tmapr.shards.manifest import Manifest
 from tmapr.system import Map
 from tmapr.types import Watch
-
-
-class Made(NamedTuple):
-    """A map, and its manifest if it was written in shards."""
-
-    environment: Map
-    manifest: Manifest | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +34,16 @@ class ClusterMapping:
     anew: bool = False
     """Whether parts of an earlier attempt are no good."""
 
-    def make(self, encoding: Encoding, store: str | None = None) -> Made:
-        """Write map.npz and, if a store is named, the map's shards there; what the orders left goes then."""
+    def make(self, encoding: Encoding) -> Map:
+        """Write map.npz; what the orders left goes then."""
         places, shop = self.experiment.system.places, Workshop.of(self.folder)
         refuse_minimax(places, "mapping in parts")
         teacher = PartsTeacher(places, shop, self.workers, self.watch_mapping, self.frames)
         watch = self.watch_mapping
         made = map_experiment(self.experiment, self.folder, watch, encoding, ahead=self._encode, teach=teacher)
-        manifest = None
         with writing(self.folder.path):
-            if store:
-                shards = ShardWriter(self.experiment, shop, self.workers, self.watch_mapping)
-                manifest = shards.write(made, store)
             shop.clear()
-        return Made(made, manifest)
+        return made
 
     def _encode(self, encoding: Encoding) -> None:
         shop = Workshop.of(self.folder)

@@ -46,27 +46,7 @@ class SumOrder(Document):
         return f"the sums {self.key[:12]}"
 
 
-class ShardOrder(Document):
-    """Write the shard of the places from `first` to `last` of the run folder's map to a store."""
-
-    stage: Literal["shard"] = "shard"
-    tmapr: str
-    workshop: str
-    key: str
-    experiment: str
-    map: str
-    """The map's digest."""
-    store: str
-    first: int
-    last: int
-
-    @property
-    def what(self) -> str:
-        """In words."""
-        return f"the shard of places {self.first} to {self.last}"
-
-
-Order = EncodeOrder | SumOrder | ShardOrder
+Order = EncodeOrder | SumOrder
 _ANY: TypeAdapter[Order] = TypeAdapter(Annotated[Order, Field(discriminator="stage")])
 
 
@@ -89,5 +69,5 @@ def read_order(line: str) -> Order:
 def is_done(order: Order) -> bool:
     """Whether what it asks for is there."""
     shop = Workshop(Path(order.workshop))
-    made = {"encode": shop.part, "sum": shop.sums, "shard": shop.shard}[order.stage]
+    made = {"encode": shop.part, "sum": shop.sums}[order.stage]
     return made(order.key).exists()

@@ -9,11 +9,9 @@ from pathlib import Path
 from threading import get_ident
 
 from tmapr.artifacts.arrays import Header, load_arrays, save_arrays, take
-from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.keypoints import save_keypoints
 from tmapr.artifacts.layout import Array, check_arrays
-from tmapr.cluster.cutting import cut_shard
-from tmapr.cluster.orders import EncodeOrder, Order, ShardOrder, SumOrder, is_done, read_order
+from tmapr.cluster.orders import EncodeOrder, Order, SumOrder, is_done, read_order
 from tmapr.cluster.workshop import Workshop
 from tmapr.config import settings_digest
 from tmapr.data.health import Detector
@@ -31,8 +29,6 @@ from tmapr.places.sums import Part, sum_part
 from tmapr.running.assembly import Assembly
 from tmapr.running.encoding import Encoding
 from tmapr.running.keypoints import find_in, name_maker, wants_keypoints
-from tmapr.store.opening import open_store
-from tmapr.system import Map
 from tmapr.types import Frame
 
 LESSONS_KIND, SUMS_KIND, VERSION = "lessons", "sums", 1
@@ -60,8 +56,6 @@ def _carry_out(order: Order) -> None:
             _encode(order)
         case SumOrder():
             _sum(order)
-        case ShardOrder():
-            _shard(order)
 
 
 def _encode(order: EncodeOrder) -> None:
@@ -117,21 +111,6 @@ def _sum(order: SumOrder) -> None:
     projector = settings.projection.load(take(arrays, "fitted."))
     found = sum_part(settings, projector, Part(arrays["descriptors"], arrays.get("steps"), arrays["places"]))
     save_arrays(shop.sums(order.key), Header(SUMS_KIND, VERSION, settings_digest(settings), {}), found.arrays())
-
-
-def _shard(order: ShardOrder) -> None:
-    shop = Workshop(Path(order.workshop))
-    environment = _open_map(shop.path / order.experiment, shop.run.map, order.map)
-    if environment.digest != order.map:
-        raise InputError(f"{shop.run.map}: is another map by now; write its shards again")
-    made = cut_shard(environment, open_store(order.store), order.first, order.last)
-    write_text(shop.shard(order.key), made.model_dump_json())
-
-
-@lru_cache(maxsize=1)
-def _open_map(settings: Path, path: Path, digest: str) -> Map:  # noqa: ARG001 (another map is opened anew)
-    experiment = _read_experiment(settings)
-    return Map.load(path, experiment.system, experiment.data.references)
 
 
 @lru_cache(maxsize=2)

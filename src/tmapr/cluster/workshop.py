@@ -62,10 +62,6 @@ class Workshop:
         """What was learned of them."""
         return self.path / "sums" / f"{key}.npz"
 
-    def shard(self, key: str) -> Path:
-        """What a manifest says of a shard."""
-        return self.path / "shards" / f"{key}.json"
-
     def keep_settings(self, experiment: Experiment) -> str:
         """Write the settings down, with paths as seen from here; the name of the file, which tells its content."""
         text = dump_experiment(experiment, self.path)

@@ -68,8 +68,6 @@ class Release(Document):
     parent: Sha256 | None = None
     merged: tuple[Sha256, ...] = ()
     """The pushes that it was made of."""
-    shards: Sha256 | None = None
-    """The manifest of the map in shards, in place of map.npz."""
     files: tuple[ReleasedFile, ...]
 
 

@@ -21,11 +21,10 @@ from tmapr.artifacts.atomic import replacing, write_new_text
 from tmapr.artifacts.documents import Document
 from tmapr.artifacts.lock import writing
 from tmapr.exceptions import InputError
-from tmapr.files import MEBIBYTE, read_bytes
+from tmapr.files import MEBIBYTE, open_regular, read_bytes
 from tmapr.fleet.documents import Published, Push, Received, Release, name_text, read_document, write_document
 from tmapr.fleet.keeping import tell_now
 from tmapr.fleet.parts import name_part
-from tmapr.store import Store, open_store
 
 FILE = "fleet.json"
 _LOCK = ".fleet.lock"
@@ -122,10 +121,6 @@ class Fleet:
         """The folder."""
         return str(self._folder.resolve())
 
-    def open_store(self) -> Store:
-        """The folder itself."""
-        return open_store(self._folder)
-
     def list_releases(self) -> list[Published]:
         """All releases, the oldest first."""
         found = []
@@ -136,7 +131,7 @@ class Fleet:
         return found
 
     def publish(self, release: Release) -> Published:
-        """Let all have a release, whose parts are in the store; one that they have already stays as it is."""
+        """Let all have a release, whose parts are kept here; one that they have already stays as it is."""
         text = write_document(release)
         with writing(self._folder, "try again", _LOCK):
             known = self.list_releases()
@@ -149,6 +144,30 @@ class Fleet:
             entry = Entry(name=name_text(text), number=number, who=self._robot, when=tell_now(), document=text)
             write_new_text(self._folder / "releases" / f"{number:06d}.json", entry.as_json(), "try again")
         return Published(entry.name, number, entry.who, entry.when, release)
+
+    def has(self, part: str) -> bool:
+        """Whether a part of releases is kept here."""
+        return self._shelve(part).is_file()
+
+    def keep(self, part: bytes) -> None:
+        """Keep a part of releases; one that is here already stays as it is."""
+        path = self._shelve(name_part(part))
+        if path.exists():
+            return
+        try:
+            with replacing(path) as stream:
+                stream.write(part)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror}); may you write there?") from None
+
+    def read(self, part: str, size: int) -> bytes:
+        """What is kept under the name of a part of releases, no more than its size; the reader compares it."""
+        path = self._shelve(part)
+        try:
+            with open_regular(path) as stream:
+                return stream.read(size)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); publish that map again") from None
 
     def find_missing(self, parts: Sequence[str]) -> list[str]:
         """Which of these the fleet does not have from this robot."""
@@ -206,6 +225,9 @@ class Fleet:
             times = [*(each.received for each in own), *([note.when] if note else [])]
             robots.append(Robot(name, note.release if note else None, len(own), max(times)))
         return robots
+
+    def _shelve(self, part: str) -> Path:
+        return self._folder / "objects" / part[:2] / part
 
     def _place(self, robot: str, part: str) -> Path:
         if not _NAME.fullmatch(robot) or not re.fullmatch(r"[0-9a-f]{64}", part):

@@ -2,7 +2,6 @@
 
     RUN/release.json        which release this is, and what of it was sent back; replaced together with the map
     RUN/.fleet/incoming/    a release that is only half here; nobody localizes with it
-    RUN/.fleet/shards/      the objects of a map in shards, so that the next pull brings what changed
     RUN/.fleet/tried.json   how the last pull or push went
 
 Nothing here needs a network.
@@ -42,11 +41,6 @@ class Tried(Document):
 def find_incoming(run: Path) -> Path:
     """Where releases are that are half here."""
     return run / _FOLDER / "incoming"
-
-
-def find_shards(run: Path) -> Path:
-    """Where objects of a map in shards are kept."""
-    return run / _FOLDER / "shards"
 
 
 def read_pulled(run: Path) -> Pulled | None:

@@ -1,6 +1,6 @@
 """A run folder becomes a release: its map, its settings, its pose head and all that it has learned.
 
-Parts go to the store first, and the release is published last: whoever finds it finds all of it.
+Parts go to the fleet first, and the release is published last: whoever finds it finds all of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,6 @@ from tmapr.artifacts.arrays import save_arrays
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.run import HEAD, RunFolder, is_trained_head
 from tmapr.config import changed
-from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, dump_experiment, read_experiment
 from tmapr.fleet.documents import Published, Release, ReleasedFile
 from tmapr.fleet.folder import Fleet
@@ -19,21 +18,17 @@ from tmapr.fleet.parts import cut, describe_file, name_part
 from tmapr.journal.redo import describe
 from tmapr.journal.runs import LearnedRun, open_run
 from tmapr.retrieval.keypoints import BESIDE_MAP
-from tmapr.shards import write_shards
-from tmapr.store import Store, name_object
-from tmapr.system import Map
 
 STATE = "state.npz"
-_MAPPED = ("map.npz", BESIDE_MAP)
 Tell = Callable[[str], None]
 
 
 def publish(fleet: Fleet, run: Path, *, tell: Tell = lambda _: None) -> Published:
     """Let all robots have what a run folder holds; published twice, it is one release."""
-    found, store = open_run(run), fleet.open_store()
+    found = open_run(run)
     with TemporaryDirectory(prefix="tmapr-release-") as scratch:
         files = _gather(found, Path(scratch))
-        described = tuple(_write(store, name, path, tell) for name, path in files.items())
+        described = tuple(_write(fleet, name, path, tell) for name, path in files.items())
     return fleet.publish(_describe(found, described))
 
 
@@ -41,40 +36,17 @@ def publish_learned(
     fleet: Fleet, run: Path, parent: Published, merged: Sequence[str], *, tell: Tell = lambda _: None
 ) -> Published:
     """Let all robots have what was learned in a release: the next one differs from it in that alone."""
-    found, store = open_run(run), fleet.open_store()
+    found = open_run(run)
     kept = tuple(file for file in parent.release.files if file.name != STATE)
     with TemporaryDirectory(prefix="tmapr-release-") as scratch:
-        state = _write(store, STATE, _write_state(found, Path(scratch)), tell)
-    release = _describe(found, (*kept, state), shards=parent.release.shards)
+        state = _write(fleet, STATE, _write_state(found, Path(scratch)), tell)
+    release = _describe(found, (*kept, state))
     return fleet.publish(release.model_copy(update={"parent": parent.name, "merged": tuple(merged)}))
 
 
-def publish_shards(fleet: Fleet, run: Path, *, tell: Tell = lambda _: None) -> Published:
-    """The same in shards, which rounds descriptors once and so makes another map: one that has learned nothing."""
-    found = open_run(run)
-    if describe(found.localizer).lessons:
-        raise InputError(f"{run}: has learned, and what it learned belongs to the map before it is rounded to shards")
-    experiment = read_experiment(found.folder.experiment).with_head(found.folder)
-    environment = Map.load(found.folder.map, experiment.system, experiment.data.references)
-    store = fleet.open_store()
-    manifest = write_shards(environment, store, tell)
-    with TemporaryDirectory(prefix="tmapr-release-") as scratch:
-        files = {name: path for name, path in _gather(found, Path(scratch)).items() if name not in _MAPPED}
-        described = tuple(_write(store, name, path, tell) for name, path in files.items())
-    release = _describe(found, described, shards=manifest.name)
-    return fleet.publish(release.model_copy(update={"map": manifest.map}))
-
-
-def _describe(found: LearnedRun, files: tuple[ReleasedFile, ...], shards: str | None = None) -> Release:
+def _describe(found: LearnedRun, files: tuple[ReleasedFile, ...]) -> Release:
     here = describe(found.localizer)
-    return Release(
-        map=here.map,
-        settings=here.settings,
-        lessons=here.lessons,
-        last=here.last.hex(),
-        shards=shards,
-        files=files,
-    )
+    return Release(map=here.map, settings=here.settings, lessons=here.lessons, last=here.last.hex(), files=files)
 
 
 def _gather(found: LearnedRun, scratch: Path) -> dict[str, Path]:
@@ -109,11 +81,11 @@ def _gather_head(experiment: Experiment, folder: RunFolder) -> tuple[dict[str, P
     return there, changed(experiment, {"perception.apr": str(folder.path / epoch / HEAD)})
 
 
-def _write(store: Store, name: str, path: Path, tell: Tell) -> ReleasedFile:
+def _write(fleet: Fleet, name: str, path: Path, tell: Tell) -> ReleasedFile:
     file = describe_file(ReleasedFile, name, path)
-    missing = {part for part in file.parts if not store.exists(name_object(part))}
+    missing = {part for part in file.parts if not fleet.has(part)}
     for part in cut(path):
         if name_part(part) in missing:
-            store.write(name_object(name_part(part)), part)
+            fleet.keep(part)
     tell(f"{name}: {len(missing)} of {len(file.parts)} parts were new")
     return file

@@ -14,26 +14,14 @@ from tmapr.artifacts.lock import refuse_links, writing
 from tmapr.artifacts.results import renewing, share_file
 from tmapr.artifacts.run import RESULTS, RunFolder
 from tmapr.exceptions import InputError, TmaprError
-from tmapr.experiment import load, read_experiment
+from tmapr.experiment import load
 from tmapr.fleet.documents import Published, Pulled
 from tmapr.fleet.folder import Fleet
-from tmapr.fleet.keeping import (
-    LIVE,
-    find_incoming,
-    find_shards,
-    list_learners,
-    list_unsound,
-    note_tried,
-    read_pulled,
-    tell_now,
-)
+from tmapr.fleet.keeping import LIVE, find_incoming, list_learners, list_unsound, note_tried, read_pulled, tell_now
 from tmapr.fleet.parts import fill, is_sound
 from tmapr.journal.journal import FOLDER, LOCK
 from tmapr.journal.redo import describe
 from tmapr.journal.runs import open_run
-from tmapr.shards import Manifest, load_shards
-from tmapr.shards import pull as pull_shards
-from tmapr.store import Store, name_object
 
 NEWEST = "newest"
 _LOCK = ".pulling"
@@ -61,8 +49,8 @@ def pull(
         address=fleet.address, name=chosen.name, number=chosen.number, pulled=tell_now(), release=chosen.release
     )
     with writing(find_incoming(to).parent, "let the other pull end", _LOCK):
-        came, manifest = _bring(fleet.open_store(), chosen, to, held, fleet.address, tell)
-        _switch(to, held, pulled, manifest, discard=discard)
+        came = _bring(fleet, chosen, to, held, tell)
+        _switch(to, held, pulled, discard=discard)
     note_tried(to, "", (releases[-1].name, releases[-1].number))
     return pulled, came
 
@@ -87,10 +75,8 @@ def _refuse_other_runs(to: Path, held: Pulled | None) -> None:
         raise InputError(f"{to}: holds a run that came from no fleet; name a new folder")
 
 
-def _bring(
-    store: Store, chosen: Published, to: Path, held: Pulled | None, where: str, tell: Tell
-) -> tuple[int, Manifest | None]:
-    """All files of a release, beside what is in use."""
+def _bring(fleet: Fleet, chosen: Published, to: Path, held: Pulled | None, tell: Tell) -> int:
+    """All files of a release, beside what is in use; how many bytes came."""
     incoming, came = find_incoming(to) / chosen.name, 0
     incoming.mkdir(parents=True, exist_ok=True)
     for file in chosen.release.files:
@@ -103,21 +89,13 @@ def _bring(
             continue
         if path.exists() and path.stat().st_nlink > 1:  # shared with what is in use, which is not written into
             path.unlink()
-        size = fill(path, file, lambda name, size: store.read_range(name_object(name), 0, size), where)
+        size = fill(path, file, fleet.read, fleet.address)
         tell(f"{file.name}: {size / 1e6:.1f} of {file.bytes / 1e6:.1f} MB came")
         came += size
-    if not chosen.release.shards:
-        return came, None
-    before = _weigh(find_shards(to))
-    manifest = pull_shards(store, chosen.release.shards, find_shards(to), tell)
-    return came + _weigh(find_shards(to)) - before, manifest
+    return came
 
 
-def _weigh(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def _switch(to: Path, held: Pulled | None, pulled: Pulled, manifest: Manifest | None, *, discard: bool) -> None:
+def _switch(to: Path, held: Pulled | None, pulled: Pulled, *, discard: bool) -> None:
     """Let the folder be the release's, in one step."""
     incoming = find_incoming(to) / pulled.name
     names = [file.name for file in pulled.release.files]
@@ -134,13 +112,9 @@ def _switch(to: Path, held: Pulled | None, pulled: Pulled, manifest: Manifest | 
                 _remove(staged.map.parent / name)
             for name in filter(RESULTS.__contains__, names):
                 share_file(incoming / name, staged.map.parent / name)
-            if manifest:
-                system = read_experiment(staged.experiment).system
-                load_shards(manifest, find_shards(to), system).save(staged.map)
             pulled.save(staged.release)
             load(staged.map.parent)  # what this program cannot read is not what it goes on with
     shutil.rmtree(find_incoming(to), ignore_errors=True)
-    _sweep_shards(find_shards(to), manifest)
 
 
 def _refuse_unsent(folder: Path, held: Pulled) -> None:
@@ -201,14 +175,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _sweep_shards(home: Path, manifest: Manifest | None) -> None:
-    """Let go of objects that the map in use does not have."""
-    used = {name_object(sha256) for sha256, _ in manifest.objects()} if manifest else set[str]()
-    for path in home.glob("objects/*/*"):
-        if path.relative_to(home).as_posix() not in used:
-            path.unlink()
-    for path in home.glob("manifests/*"):
-        if manifest is None or path.stem != manifest.name:
-            path.unlink()

@@ -3,24 +3,13 @@
 from pathlib import Path
 
 from tmapr.artifacts.documents import Document
-from tmapr.exceptions import InputError, TmaprError
+from tmapr.exceptions import TmaprError
 from tmapr.fleet.documents import Pulled
 from tmapr.fleet.folder import Fleet, UnreachableError
-from tmapr.fleet.keeping import (
-    SHOWN,
-    find_shards,
-    list_half,
-    list_learners,
-    list_unsound,
-    note_tried,
-    read_tried,
-)
+from tmapr.fleet.keeping import SHOWN, list_half, list_learners, list_unsound, note_tried, read_tried
 from tmapr.fleet.merging import list_waiting
 from tmapr.journal.redo import describe
 from tmapr.journal.runs import open_run
-from tmapr.shards import verify
-from tmapr.shards.manifest import read_manifest
-from tmapr.store import open_store
 
 
 class RobotTold(Document):
@@ -123,7 +112,7 @@ def tell_robot(run: Path, pulled: Pulled, fleet: Fleet | UnreachableError | None
         newest=newest,
         stale=number > pulled.number,
         half=tuple(list_half(run)),
-        bad=(*list_unsound(run, pulled), *_list_bad_shards(run, pulled)),
+        bad=tuple(list_unsound(run, pulled)),
         offline=offline,
         unsent=_is_unsent(run, pulled),
         sent=pulled.sent.received if pulled.sent else None,
@@ -159,16 +148,6 @@ def _ask(run: Path, fleet: Fleet | UnreachableError | None) -> str | None:
     if releases:
         note_tried(run, "", (releases[-1].name, releases[-1].number))
     return None
-
-
-def _list_bad_shards(run: Path, pulled: Pulled) -> list[str]:
-    if not pulled.release.shards:
-        return []
-    try:
-        manifest = read_manifest(open_store(find_shards(run)), pulled.release.shards)
-    except InputError:
-        return ["shards"]
-    return [f"shard {name[:SHOWN]}" for name in verify(find_shards(run), manifest)]
 
 
 def _is_unsent(run: Path, pulled: Pulled) -> bool | None:

@@ -26,19 +26,13 @@ from tmapr.system import Map, System, assemble
 from tmapr.types import Watch
 from tmapr.upkeep.parts import Part, sort_keypoints, take_apart, take_recordings
 
-UNKNOWN = "the weights of its lessons are not noted in it"
-
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A map, the name by which a refusal knows it, and what else is there of it.
-
-    `traverses` are its traverses as they were mapped, `recordings` their percepts where they are still there.
-    """
+    """A map, the name by which a refusal knows it, and the percepts of its traverses that are still there."""
 
     name: str
     environment: Map
-    traverses: tuple[str, ...]
     recordings: Mapping[str, Recording]
 
 
@@ -57,7 +51,7 @@ def extend(system: System, old: MapOf, recordings: Sequence[Recording], watch: W
         if recording.sequence in environment.memory.sequences:
             raise InputError(f"{recording.sequence}: is in {old.name} already; name a traverse that is not")
         refuse_elsewhere(recording.sequence, recording.frame, bool(recording.known.any()), environment.frame)
-    known, new = take_apart(environment, old.traverses), take_recordings(recordings)
+    known, new = take_apart(environment), take_recordings(recordings)
     _refuse_width(old, recordings[0].sequence, new)
     names = ", ".join(recording.sequence for recording in recordings)
     step = UpkeepNotes(action="extend", parents=(environment.digest,), told=f"extended by {names}")
@@ -71,7 +65,7 @@ def join(system: System, first: MapOf, second: MapOf, watch: Watch = iter) -> Ch
     """The first map with what the second one has beside it; references of both are counted once."""
     ours, theirs = first.environment, second.environment
     _refuse_others(first, second)
-    known, new = take_apart(ours, first.traverses), take_apart(theirs, second.traverses)
+    known, new = take_apart(ours), take_apart(theirs)
     _refuse_width(first, second.name, new)
     new, rounded = new.keep(_find_new(known, new, first.name, second.name)).exactly(second.recordings)
     if not len(new):
@@ -80,8 +74,6 @@ def join(system: System, first: MapOf, second: MapOf, watch: Watch = iter) -> Ch
     if not have_one_base(ours, theirs):
         told.append(f"{second.name}: its grid or projections are its own; learned again with those of {first.name}")
         new = replace(new, weights=None)
-    elif new.weights is None:
-        told.append(f"{second.name}: {UNKNOWN}; its references are learned again")
     if ours.frame.kind == LOCAL:
         told.append(f"{first.name}, {second.name}: their frames are local; that they are one is taken on trust")
     step = UpkeepNotes(action="join", parents=(ours.digest, theirs.digest), told=f"joined with {second.name}")
@@ -95,17 +87,14 @@ def drop(system: System, old: MapOf, gone: Bool[np.ndarray, " refs"], told: str,
     if not gone.any() or gone.all():
         which = "all" if gone.any() else "none"
         raise InputError(f"{old.name}: {which} of its {len(gone)} references would go ({told}); name another region")
-    whole = take_apart(environment, old.traverses)
+    whole = take_apart(environment)
     left, rounded = whole.keep(~gone[whole.rows]).exactly(old.recordings)
-    lines = _tell_rounded(old.name, rounded)
-    if left.weights is None:
-        lines.append(f"{old.name}: {UNKNOWN}; what is left of it is learned again")
     untaught = forget_all(environment.places, environment.fitted, environment.initial)
     classifier, learned = _learn(environment, untaught, left, watch)
     made = assemble(system, left.traverses, learned, classifier, environment.frame, environment.origin)
     step = UpkeepNotes(action="drop", parents=(environment.digest,), told=f"dropped {told}")
     made = _name(_with_keypoints(made, learned, (left,)), environment.made_from, (*environment.past, step))
-    return Changed(made, tuple(lines))
+    return Changed(made, tuple(_tell_rounded(old.name, rounded)))
 
 
 def _learn(environment: Map, known: Arrays, part: Part, watch: Watch) -> tuple[Classifier, Learned]:
@@ -124,15 +113,13 @@ def _learn(environment: Map, known: Arrays, part: Part, watch: Watch) -> tuple[C
 def _add(system: System, old: Map, known: Part, new: Part, taught: tuple[Classifier, Learned]) -> Map:
     """A map and the references that its classifier has learned since."""
     classifier, learned = taught
-    # Stand-ins where nobody knows them: the new map does not, either.
-    weights = np.zeros((len(known), learned.weights.shape[1])) if known.weights is None else known.weights
     both = Learned(
-        np.concatenate([old.memory.places[known.rows], learned.places]), np.concatenate([weights, learned.weights])
+        np.concatenate([old.memory.places[known.rows], learned.places]),
+        np.concatenate([old.lessons.weights[known.rows], learned.weights]),
     )
     traverses = known.traverses.followed_by(new.traverses)
     made = assemble(system, traverses, both, classifier, old.frame, old.origin)
-    made = _with_keypoints(made, both, (known, new))
-    return replace(made, lessons=None) if known.weights is None else made
+    return _with_keypoints(made, both, (known, new))
 
 
 def _with_keypoints(made: Map, learned: Learned, parts: Sequence[Part]) -> Map:

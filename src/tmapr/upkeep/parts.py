@@ -22,7 +22,7 @@ FindKeypoints = Callable[[], Keypoints]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some references; `weights` are those that they were learned with, None where nobody knows."""
+    """Some references; `weights` are those that they were learned with, None where H is yet to find them."""
 
     traverses: Traverses
     rows: Int[np.ndarray, " refs"]
@@ -53,15 +53,9 @@ class Part:
         return replace(self, traverses=replace(there, descriptors=exact)), rounded
 
 
-def take_apart(environment: Map, names: Sequence[str]) -> Part:
-    """The references of a map; `names` are its traverses as they were mapped, where it does not say that itself."""
-    memory, lessons = environment.memory, environment.lessons
-    if lessons:
-        order = lessons.order
-    else:
-        ranks = {name: rank for rank, name in enumerate(names)}
-        mapped = np.array([ranks.get(name, len(ranks)) for name in memory.sequences.tolist()])
-        order = np.lexsort((memory.frames, mapped))
+def take_apart(environment: Map) -> Part:
+    """The references of a map, in the order in which it learned them."""
+    memory, order = environment.memory, environment.lessons.order
     whole = Traverses(
         memory.descriptors,
         memory.positions,
@@ -72,7 +66,7 @@ def take_apart(environment: Map, names: Sequence[str]) -> Part:
         memory.turn_gain,
     )
     found = [partial(memory.keypoints.__getitem__, row) if memory.keypoints else None for row in order.tolist()]
-    return Part(whole.select(order), order, lessons.weights[order] if lessons else None, tuple(found))
+    return Part(whole.select(order), order, environment.lessons.weights[order], tuple(found))
 
 
 def take_recordings(recordings: Sequence[Recording]) -> Part:

@@ -51,7 +51,7 @@ class MappedRun:
         """The map with the percepts that are still there."""
         there = [name for name in self.traverses if self.folder.percepts(name).exists()]
         recordings = {name: Recording.load(self.folder.percepts(name)) for name in there}
-        return MapOf(str(self.folder.path), self.environment, self.traverses, recordings)
+        return MapOf(str(self.folder.path), self.environment, recordings)
 
 
 def open_mapped(path: Path) -> MappedRun:

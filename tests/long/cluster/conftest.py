@@ -9,8 +9,8 @@ from tmapr.running.running import map_experiment
 
 @pytest.fixture(scope="session")
 def walked(tmp_path_factory):
-    """Maps under `turn`, by one process in turn, and `alone`, in parts; the shards of the latter in `store`."""
+    """Maps under `turn`, by one process in turn, and `alone`, in parts."""
     home = write_hard_walk(tmp_path_factory.mktemp("walked"))
     map_experiment(read_walk(home), RunFolder(home / "turn"))
-    map_walk(home, "alone", store=str(home / "store"))
+    map_walk(home, "alone")
     return home

@@ -11,7 +11,7 @@ from itertools import count
 
 import pytest
 
-from clustered import digest_results, digest_tree, map_walk
+from clustered import digest_results, map_walk
 from commandline import command
 from tmapr.artifacts.run import RunFolder
 from tmapr.cluster.network import DaskWorkers
@@ -33,17 +33,16 @@ def working(number):
 def map_by(address, home, run, watch=iter):
     workers = DaskWorkers(address)
     try:
-        return map_walk(home, run, workers, watch, store=str(home / f"store-{run}"))
+        return map_walk(home, run, workers, watch)
     finally:
         workers.close()
 
 
 def assert_same(home, run):
     assert digest_results(RunFolder(home / run)) == digest_results(RunFolder(home / "alone"))
-    assert digest_tree(home / f"store-{run}") == digest_tree(home / "store")
 
 
-def test_two_workers_one_of_which_is_killed_make_the_same_map_and_shards(walked):
+def test_two_workers_one_of_which_is_killed_make_the_same_map(walked):
     with working(2) as (address, list_pids):
         killed = []
 
@@ -76,7 +75,7 @@ def test_a_scheduler_without_workers_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_any_number_of_workers_makes_the_same_map_and_shards(walked, workers):
+def test_any_number_of_workers_makes_the_same_map(walked, workers):
     with working(workers) as (address, _):
         map_by(address, walked, f"by-{workers}")
     assert_same(walked, f"by-{workers}")
@@ -94,9 +93,9 @@ def test_a_worker_killed_at_any_time_costs_nothing_but_time(walked):
 def kill_amid(chance, pids, killed):
     """Watches the orders and kills one of the processes a moment after a certain one of them, whichever it carries out.
 
-    There are two orders to encode, two to sum, and one to write a shard.
+    There are two orders to encode and two to sum.
     """
-    after, orders = chance.randrange(5), count()
+    after, orders = chance.randrange(4), count()
 
     def watch(rows):
         for row in rows:
@@ -137,5 +136,5 @@ def test_a_scheduler_that_is_lost_is_told_in_a_line_and_the_next_attempt_goes_on
         worker.kill()
         worker.wait()
         scheduler.stderr.read()
-    map_walk(walked, "lost", store=str(walked / "store-lost"))
+    map_walk(walked, "lost")
     assert_same(walked, "lost")

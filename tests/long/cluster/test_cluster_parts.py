@@ -7,7 +7,6 @@ import pytest
 
 from clustered import PART, digest_results, digest_tree, find_files, map_walk, read_walk
 from commandline import command
-from sharded import TARGET
 from tmapr.artifacts.arrays import load_arrays
 from tmapr.artifacts.images import write_frame
 from tmapr.artifacts.lock import writing
@@ -17,15 +16,12 @@ from tmapr.cluster import work
 from tmapr.cluster.encoding import plan_encoding
 from tmapr.cluster.mapping import encode_share
 from tmapr.cluster.orders import read_order
-from tmapr.cluster.sharding import ShardWriter, fix_address
 from tmapr.cluster.workers import Alone
 from tmapr.cluster.workshop import Workshop
 from tmapr.exceptions import InputError
 from tmapr.places.repeating import Views, forget_all, repeat
 from tmapr.running.encoding import Encoding
 from tmapr.running.running import run_experiment
-from tmapr.shards.writing import write_shards
-from tmapr.store.folder import FolderStore
 from tmapr.system import Map
 from tmapr.traverses import gather
 from tmapr.types import Fault
@@ -93,18 +89,6 @@ def test_the_map_localizes(home):
     folder = RunFolder(home / "alone")
     run_experiment(read_walk(home), folder)
     assert folder.estimates("night").exists()
-
-
-def test_shards_are_those_of_one_writer(walked, tmp_path):
-    folder, experiment = RunFolder(walked / "alone"), read_walk(walked)
-    environment = Map.load(folder.map, experiment.system)
-    alone = write_shards(environment, FolderStore(tmp_path / "alone"), target=TARGET)
-    shards = ShardWriter(experiment, Workshop.of(folder), Alone(), target=TARGET)
-    in_parts = shards.write(environment, str(tmp_path / "parts"))
-    shutil.rmtree(walked / "alone/jobs")
-    assert len(alone.shards) > 1
-    assert in_parts == alone
-    assert digest_tree(tmp_path / "parts") == digest_tree(tmp_path / "alone")
 
 
 def test_an_interrupted_map_goes_on_and_is_the_same(home):
@@ -184,9 +168,7 @@ def test_a_worker_that_does_not_see_the_run_folder_says_so(home):
         (["--cluster", "everywhere"], "--cluster everywhere: allowed are local, pool, a number of processes"),
         (["--cluster", "0"], "--cluster 0: must be within 1 and 1024 processes"),
         (["--job", "4/3"], "--job 4/3: must be K/N with K from 1 to N, as 3/16"),
-        (["--job", "1/3", "--cluster", "2"], "--job: goes without --cluster, --shards and --force"),
-        (["--shards", "store"], "--shards: goes with --cluster"),
-        (["--cluster", "1", "--shards", "memory://maps"], "--shards memory://maps: other processes do not see it"),
+        (["--job", "1/3", "--cluster", "2"], "--job: goes without --cluster and --force"),
         (
             ["--cluster", "1", "--set", "places.attenuation.mode=minimax"],
             "mapping in parts needs a ridge solution, which the minimax recursion is not",
@@ -199,9 +181,3 @@ def test_what_cannot_be_done_is_refused_in_a_line_and_nothing_is_written(walked,
     assert told in said
     assert said.count("\n") == 1
     assert not (tmp_path / "run").exists()
-
-
-def test_stores_are_known_to_workers_by_whole_addresses(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert fix_address("maps") == str(tmp_path / "maps")
-    assert fix_address("s3://bucket/maps") == "s3://bucket/maps"

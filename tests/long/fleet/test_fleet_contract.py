@@ -6,7 +6,6 @@ import tmapr
 from fleet_world import compare_with_one_learner, drive
 from tmapr.exceptions import InputError
 from tmapr.fleet.documents import Push, PushedFile, Release, name_document
-from tmapr.fleet.keeping import list_unsound, read_pulled
 from tmapr.fleet.merging import list_waiting, merge
 from tmapr.fleet.parts import name_part
 from tmapr.fleet.publishing import publish
@@ -236,19 +235,3 @@ def test_a_robot_may_be_left_out_of_a_merge(open_as, published, tmp_path):
     kept, left = lessons
     merge(open_as("publisher"), "newest", tmp_path / "merged", without=[left])
     assert_one_learner(tmp_path / "merged", lessons[kept])
-
-
-def test_a_map_goes_in_shards_and_comes_back_whole(open_as, mapped, tmp_path):
-    from tmapr.fleet.publishing import publish_shards
-
-    made = publish_shards(open_as("publisher"), mapped)
-    robot = open_as("robot1")
-    folder = bring(robot, tmp_path / "robot")
-    assert tmapr.load(folder).stages.map_digest == made.release.map
-    drive(folder, range(12))
-    push(robot, folder)
-    merged = merge(open_as("publisher"), "newest", tmp_path / "merged")
-    assert merged.published.release.shards == made.release.shards
-    _, came = pull(robot, "newest", folder)
-    assert came == sum(file.bytes for file in merged.published.release.files if file.name == "state.npz")
-    assert list_unsound(folder, read_pulled(folder)) == []

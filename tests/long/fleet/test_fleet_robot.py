@@ -19,7 +19,6 @@ from tmapr.fleet.parts import cut, describe_file
 from tmapr.fleet.publishing import publish
 from tmapr.fleet.pulling import pull
 from tmapr.fleet.pushing import push
-from tmapr.store import name_object
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +50,10 @@ def newer(home, learned):
     return publish(Fleet(home / "fleet", "publisher"), learned[0])
 
 
-def state_part(release):
+def find_state(home, release):
+    """The first part of its state in the fleet's folder."""
     (state,) = (file for file in release.release.files if file.name == "state.npz")
-    return state.parts[0]
+    return home / "fleet/objects" / state.parts[0][:2] / state.parts[0]
 
 
 def localize(folder):
@@ -79,7 +79,7 @@ def test_a_stale_map_is_used_and_said_to_be(home, robot, newer, capsys):
 
 def test_a_half_pulled_map_is_not_used_and_said_to_be(home, robot, newer, capsys):
     before, held = localize(robot), read_pulled(robot)
-    (home / "fleet" / name_object(state_part(newer))).unlink()
+    find_state(home, newer).unlink()
     assert command("fleet", "pull", home / "fleet", "--to", robot) == 2
     assert f"keeps version 1 ({held.name[:12]})" in capsys.readouterr().err
     assert read_pulled(robot) == held
@@ -89,7 +89,7 @@ def test_a_half_pulled_map_is_not_used_and_said_to_be(home, robot, newer, capsys
 
 
 def test_a_pull_goes_on_from_what_came(home, robot, newer):
-    part = home / "fleet" / name_object(state_part(newer))
+    part = find_state(home, newer)
     shutil.move(part, home / "away")
     with pytest.raises(InputError):
         pull(Fleet(home / "fleet", "robot1"), "newest", robot)
@@ -102,7 +102,7 @@ def test_a_pull_goes_on_from_what_came(home, robot, newer):
 @pytest.mark.parametrize("damage", [b"", b"x", b"x" * 300_000])
 def test_a_part_with_a_bad_hash_is_never_used(home, robot, newer, damage, capsys):
     before = localize(robot)
-    (home / "fleet" / name_object(state_part(newer))).write_bytes(damage)
+    find_state(home, newer).write_bytes(damage)
     assert command("fleet", "pull", home / "fleet", "--to", robot) == 2
     assert "has another content; it is not used" in capsys.readouterr().err
     assert localize(robot) == before
@@ -154,6 +154,15 @@ def test_a_folder_of_other_things_is_not_made_a_fleet(home, robot, verb, capsys)
     assert command("fleet", verb, home / "mapped", *words) == 2
     assert "no fleet" in capsys.readouterr().err
     assert sorted((home / "mapped").iterdir()) == before
+
+
+def test_a_fleet_that_cannot_be_written_is_told_in_a_line(home, capsys):
+    shutil.rmtree(home / "fleet/objects")
+    (home / "fleet/objects").write_text("a file where a folder should be")
+    assert command("fleet", "publish", home / "fleet", home / "mapped", "--quiet") == 2
+    told = capsys.readouterr().err
+    assert "cannot be written" in told
+    assert told.count("\n") == 1
 
 
 def test_bytes_that_rot_on_the_robot_are_seen_and_pulled_again(home, robot, capsys):
@@ -221,8 +230,8 @@ def test_a_map_that_this_program_cannot_read_is_not_switched_to(home, robot, cap
     files = []
     for name in ("map.npz", "experiment.toml"):
         file = describe_file(ReleasedFile, name, other / name)
-        for name_of, part in zip(file.parts, cut(other / name), strict=True):
-            fleet.open_store().write(name_object(name_of), part)
+        for part in cut(other / name):
+            fleet.keep(part)
         files.append(file)
     fleet.publish(held.release.model_copy(update={"files": tuple(files)}))
     assert command("fleet", "pull", home / "fleet", "--to", robot) == 2

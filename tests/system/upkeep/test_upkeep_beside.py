@@ -126,6 +126,7 @@ WRONG = {
     "a negative weight": lambda arrays: arrays["lessons.weights"].__setitem__((0, 0), -1.0),
     "too few": lambda arrays: arrays.update({"lessons.numbers": arrays["lessons.numbers"][:-1]}),
     "no weights": lambda arrays: arrays.pop("lessons.weights"),
+    "none at all": lambda arrays: [arrays.pop(f"lessons.{name}") for name in ("numbers", "weights")],
     "weights of other points": lambda arrays: arrays.update({"lessons.weights": arrays["lessons.weights"][:, :2]}),
 }
 

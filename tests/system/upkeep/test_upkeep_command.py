@@ -11,7 +11,6 @@ import pytest
 import tmapr
 from commandline import command
 from kept_up import assert_learned, load_map, make_run, plainly, traverse, views_of
-from tmapr.artifacts.arrays import load_arrays, save_arrays
 from tmapr.artifacts.percepts import Origin, Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.experiment import read_experiment
@@ -127,17 +126,6 @@ def assert_added(classifier, environment, lessons):
     np.testing.assert_array_equal(classifier.grid.cells[: len(base.grid)], base.grid.cells)
     np.testing.assert_allclose(classifier.ridge.covariance, np.linalg.inv(A), rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(classifier.ridge.weights, np.linalg.solve(A, Q), rtol=1e-8, atol=1e-8)
-
-
-def test_a_map_without_its_lessons_is_extended_and_cut_down_and_says_what_it_does_not_know(noon, tmp_path, capsys):
-    header, arrays = load_arrays(noon.map, "map", 1)
-    kept = {name: array for name, array in arrays.items() if not name.startswith("lessons.")}
-    save_arrays(noon.map, header, kept)
-    content = noon.map.read_bytes()
-    assert command("upkeep", "drop", noon.path, "--box", "0,-9,30,9", "--out", tmp_path / "short") == 0
-    assert "weights of its lessons are not noted" in capsys.readouterr().err
-    assert command("upkeep", "extend", noon.path, "dusk", "--out", tmp_path / "long", "--quiet") == 0
-    assert noon.map.read_bytes() == content
 
 
 def test_the_difference_is_told_drawn_and_given_as_json(home, tmp_path, capsys):

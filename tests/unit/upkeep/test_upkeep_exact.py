@@ -132,23 +132,6 @@ def test_without_percepts_what_is_learned_again_is_learned_from_the_maps_float32
     assert_same_memory(made.environment, exact)
 
 
-def test_a_map_that_does_not_know_its_weights_is_learned_again_and_that_is_told():
-    known = held("noon", "dusk")
-    old = replace(known, environment=replace(known.environment, lessons=None))
-    gone = known.environment.memory.sequences == "dusk"
-    made = drop(SYSTEM, old, gone, "dusk")
-    assert any("weights of its lessons are not noted" in line for line in made.told)
-    # H finds what it found before: until dusk came, nothing of dusk was known.
-    assert_learned(made.environment, plainly(old.environment, views_of(mapped("noon"))))
-
-
-def test_what_was_extended_without_known_weights_does_not_know_them_either():
-    old = replace(held("noon"), environment=replace(mapped("noon"), lessons=None))
-    made = extend(SYSTEM, old, [traverse("dusk")]).environment
-    assert made.lessons is None
-    assert_same_memory(made, mapped("noon", "dusk"))
-
-
 def test_the_minimax_recursion_is_learned_again_one_by_one():
     system = changed(SYSTEM, {"places.attenuation.mode": "minimax"})
     old = held("noon", "dusk", system=system)

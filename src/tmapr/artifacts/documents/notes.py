@@ -62,7 +62,7 @@ class MapNotes(Document):
     places: dict[str, JsonValue]
     frame: FrameNotes
     perception: OriginNotes = OriginNotes()
-    made_from: dict[str, RecordingMarks] = Field(default_factory=dict)
+    made_from: dict[str, RecordingMarks]
     upkeep: tuple[UpkeepNotes, ...] = ()
 
 
