@@ -61,6 +61,7 @@ def write_ablation(home):
     made_from = {name: {"percepts": marks.percepts, "truth": marks.truth} for name, marks in recordings.items()}
     rows = [{"key": "full", "title": "full", "kind": "system", "test": {"night": {"frames": 70, "rmse": 0.5}}}]
     tree = {"kind": "ablation", "experiment": "street", "settings_sha256": "0" * 64, "made_from": made_from}
+    tree |= {"made_by": "tmapr", "alignment": "none", "labels": "off"}
     (home / "ablation.json").write_text(json.dumps(tree | {"rows": rows}))
     (home / "ablate/full").mkdir(parents=True)
     made = dump_experiment(read_experiment(home / "experiment.toml"), home / "ablate/full")

@@ -25,6 +25,9 @@ ABLATION = {
     "made_by": "tmapr 0.1.0",
     "experiment": "street",
     "settings_sha256": "0" * 64,
+    "made_by": "tmapr",
+    "alignment": "none",
+    "labels": "off",
     "apr": {"mapped": {}},
     "rows": [
         variant("acil", "subset", 2.0, None),
@@ -174,4 +177,4 @@ def test_damaged_files_of_other_commands_are_refused(run, capsys):
     (run / "compare/comparison.json").write_bytes(b"\xff\xfe")
     assert "comparison.json: content" in refusal(capsys, "report", run, "--table", "localization")
     (run / "ablation.json").write_text('{"kind": "ablation"}')
-    assert "ablation.json: experiment" in refusal(capsys, "report", run, "--table", "loops")
+    assert "ablation.json: made_by" in refusal(capsys, "report", run, "--table", "loops")

@@ -110,7 +110,9 @@ class FinishedRun:
 
     def _refuse_changed(self, name: str, recording: Recording, *, learned: bool) -> None:
         """Refuse a sequence that the estimates no longer follow from; its true positions only if they were learned."""
-        made_from, now = self.provenance.made_from[name], recording.marks
+        made_from, now = self.provenance.made_from.get(name), recording.marks
+        if made_from is None:
+            raise InputError(f"{self.folder.provenance}: does not say what {name} was made from; run `tmapr run` again")
         if made_from.percepts != now.percepts or (learned and made_from.truth != now.truth):
             what = "percepts" if made_from.percepts != now.percepts else "positions"
             raise InputError(f"{name}: its {what} have changed since the estimates were made; run `tmapr run` again")

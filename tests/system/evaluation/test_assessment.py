@@ -378,7 +378,9 @@ def test_a_sequence_that_is_not_the_same_is_left_out_with_a_line(folder, copy, w
         for percept in recording.percepts:
             text = text.replace(f"\n{percept.stamp - 1},", f"\n{percept.stamp},")
         copy.estimates("night").write_text(text)
-        restated(copy, made_from=None)
+        marks = json.loads(copy.provenance.read_text())["made_from"]
+        marks["night"]["percepts"] = recording.marks.percepts
+        restated(copy, made_from=marks)
     if what == "coordinates":
         recording = replace(recording, frame=CoordinateFrame("utm", "52N", (1.0, 2.0)))
     if what == "true positions":
@@ -388,6 +390,12 @@ def test_a_sequence_that_is_not_the_same_is_left_out_with_a_line(folder, copy, w
     assert found.measures == ()
     assert found.refusal.startswith("night: ")
     assert what in found.refusal
+
+
+def test_a_run_that_does_not_say_what_it_was_made_from_is_refused(folder, copy):
+    restated(copy, made_from={})
+    with pytest.raises(InputError, match="does not say what noon was made from; run `tmapr run` again"):
+        compared(folder, copy)
 
 
 def test_runs_on_other_sequences_are_refused(folder, copy):

@@ -86,17 +86,17 @@ def test_each_picture_is_the_one_that_is_seen_there_at_run_time(driven):
     assert alike.diagonal().min() > 0.9999
 
 
-def test_training_tuning_choosing_and_reporting_share_no_world(monkeypatch):
+def test_training_tuning_and_reporting_share_no_world(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     benchmark = importlib.import_module("descriptor")
-    ranges = [TRAINING, TUNING, benchmark.CHOOSING, benchmark.REPORTED]
+    ranges = [TRAINING, TUNING, benchmark.REPORTED]
     assert len(set().union(*ranges)) == sum(map(len, ranges))
 
 
 def test_no_traverse_of_the_report_has_a_seed_of_training_or_of_another_world(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     benchmark = importlib.import_module("descriptor")
-    worlds, laps = [*benchmark.REPORTED, *benchmark.CHOOSING], range(1 + len(ASKED))
+    worlds, laps = benchmark.REPORTED, range(1 + len(ASKED))
     reported = {benchmark.traverse_seed(world, lap) for world in worlds for lap in laps}
     known = {traverse.seed for site in make_training_sites() + make_tuning_sites() for traverse in site.traverses}
     assert len(reported) == len(worlds) * len(laps)
