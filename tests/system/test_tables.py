@@ -25,7 +25,6 @@ ABLATION = {
     "made_by": "tmapr 0.1.0",
     "experiment": "street",
     "settings_sha256": "0" * 64,
-    "made_by": "tmapr",
     "alignment": "none",
     "labels": "off",
     "apr": {"mapped": {}},
