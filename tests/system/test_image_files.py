@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tmapr
-from commandline import command
+from commandline import command, refusal
 from tmapr.artifacts.percepts import Origin, Recording
 from tmapr.artifacts.run import file_digest
 from tmapr.artifacts.trajectory import load_estimates
@@ -25,15 +25,6 @@ DIFFERS = "perception.image.clip_limit = 2.0 (now 3.0)"
 def home(street_copy, monkeypatch):
     monkeypatch.chdir(street_copy)
     return street_copy
-
-
-def refusal(capsys, *arguments):
-    """The one line that a refused command says."""
-    capsys.readouterr()
-    assert command(*arguments) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n"), said.err[:7]) == ("", 1, "tmapr: ")
-    return said.err
 
 
 def add_column(table, name, values):
