@@ -410,6 +410,7 @@ FILES += [
     ("an estimate beyond reason", first_cell("y", "1e300"), EVALUATE, "line 2: y cannot be '1e300'"),
     ("an estimate without a stamp", first_cell("stamp_ns", ""), EVALUATE, "line 2: stamp_ns cannot be ''"),
     ("a covariance that is none", first_cell("cov_xx", "-1.0"), EVALUATE, "is no covariance; run `tmapr run` again"),
+    ("a covariance of nearly nothing", first_cell("cov_xx", "1e-320"), EVALUATE, "is no covariance; run `tmapr run`"),
     ("a status that is none", first_cell("status", "fine"), EVALUATE, "line 2: status cannot be 'fine'"),
     ("a stamp of 5000 digits in it", first_cell("stamp_ns", "9" * 5000), EVALUATE, "line 2: stamp_ns cannot be"),
     ("no bag", text("one.bag", "#ROSBAG V1.2\n"), ("check", "one.bag"), "one.bag: cannot be read"),

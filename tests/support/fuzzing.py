@@ -255,7 +255,8 @@ def make_json(home):
     yield Target(folder / "errors.json", lambda path: Errors.load(path, "again"))
     yield Target(folder / "provenance.json", lambda path: Provenance.load(path, "again"))
     rows = [{"key": "u", "title": "U", "kind": "subset", "settings": {"a": 1}, "test": {"night": {"rmse": 1.5}}}]
-    text = json.dumps({"kind": "ablation", "experiment": "e", "settings_sha256": "0", "rows": rows})
+    known = {"made_by": "tmapr 0.1.0", "experiment": "e", "settings_sha256": "0", "alignment": "none", "labels": "off"}
+    text = json.dumps({"kind": "ablation", **known, "rows": rows})
     yield Target(write(home / "ablation.json", text), lambda path: Ablation.load(path, "again"))
     text = json.dumps({"test": {"night": [{"name": "ours", "rmse": 1.5, "low": -1, "verdict": "better"}]}})
     yield Target(write(home / "comparison.json", text), lambda path: Comparison.load(path, "again"))

@@ -25,6 +25,7 @@ PACKAGES = Path("/usr/lib/python3/dist-packages")
 NEEDED = (
     *("rospy", "roslib", "rosgraph", "rosgraph_msgs", "roscpp", "genpy", "genmsg", "std_msgs"),
     *("rospkg", "catkin", "catkin_pkg", "yaml"),
+    *("diagnostic_msgs", "geometry_msgs", "nav_msgs", "sensor_msgs", "tf2_msgs"),
 )
 IMAGE = {"topic": "/thermal/image_raw", "kind": "image"}
 STAMP = [1_700_000_000, 123_456_789]
@@ -33,7 +34,7 @@ NANOSECONDS = 1_700_000_000_123_456_789
 missing = [name for name in NEEDED if not (PACKAGES / name).exists()]
 real_master = pytest.mark.skipif(
     shutil.which("roscore") is None or bool(missing),
-    reason="needs Debian's ROS 1: apt install ros-core python3-rospy",
+    reason=f"needs Debian's ROS 1: apt install ros-core python3-rospy and packages of {', '.join(missing)}",
 )
 
 

@@ -54,7 +54,7 @@ def test_every_type_has_its_package():
     assert needed <= {each.text for each in read_package().findall("exec_depend")}
 
 
-@pytest.mark.skipif(not CATKIN.exists(), reason="needs Debian's catkin_pkg: apt install python3-catkin-pkg-modules")
+@pytest.mark.skipif(not CATKIN.exists(), reason="needs Debian's catkin_pkg: apt install python3-catkin-pkg")
 def test_ros_itself_reads_the_package():
     script = (
         "import sys; from catkin_pkg.package import parse_package; found = [];"

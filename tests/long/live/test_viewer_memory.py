@@ -27,25 +27,25 @@ answers = [Answer(0, frame, localizer.step(frame), Timings(0.0, 0.0, 0.0, 0.0)) 
 sink = open_view(sys.argv[2])
 sink.begin(Scene(localizer, folder, folder, "night"))
 print(measure())
-for number in range(5000):
+for number in range(10_000):
     answer = answers[number % len(answers)]
     sink.take(replace(answer, number=number, frame=replace(answer.frame, stamp=10**18 + number * 10**8)))
-    if number % 500 == 499:
+    if number % 1000 == 999:
         print(measure())
 sink.close()
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
-def test_five_thousand_answers_stay_within_two_hundred_megabytes(scene, tmp_path):
-    """What is on its way, two seconds of it, and allocators' reserves: measured 65 to 150 MB; all would be 100 more."""
+def test_after_a_thousand_answers_nine_thousand_more_take_less_than_a_hundred_megabytes(scene, tmp_path):
+    """Before, allocators take their reserves, 65 to 230 MB by the machine; all that is drawn would be 180 MB more."""
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(scene.map_folder), str(tmp_path / "long.rrd")],
         capture_output=True,
         text=True,
         check=True,
     )
-    begun, *marks = map(float, ended.stdout.split())
+    _, *marks = map(float, ended.stdout.split())
     assert len(marks) == 10
-    assert max(marks) - begun < 200
-    assert (tmp_path / "long.rrd").stat().st_size < 5000 * 40_000
+    assert max(marks) - marks[0] < 100
+    assert (tmp_path / "long.rrd").stat().st_size < 10_000 * 40_000
