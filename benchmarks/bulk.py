@@ -6,7 +6,7 @@ time; readers alone; the network alone, from memory; and the whole: the plain lo
 compared, and some frames are encoded again alone, which must change no bit.
 
 `--device cuda --encoder vit-b14` times the paper's network (random weights: no step depends on them) in float16 as
-every command opens it there: images are prepared on the GPU, and two passes are under way.
+every command opens it there: images are prepared on the GPU.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice, repeat
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -121,7 +121,7 @@ def stream_plainly(frames: list[Frame], eye: Eye) -> Iterator[tuple[np.ndarray, 
         waiting = reader.submit(lambda: [prepare(frame) for frame in islice(remaining, BATCH)])
         while prepared := waiting.result():
             waiting = reader.submit(lambda: [prepare(frame) for frame in islice(remaining, BATCH)])
-            seen = eye.see([picture for picture, _ in prepared])
+            seen = eye.begin([picture for picture, _ in prepared])()
             yield from zip(seen.outputs.descriptors, [shift for _, shift in prepared], strict=True)
 
 
@@ -130,19 +130,19 @@ def open_eye(device: str, encoder: str) -> tuple[Card, Eye]:
     if device == "cpu" and encoder != VIT:
         card, engine = load_onnx(SHIPPED, "cpu")
         return card, PictureEye(engine)
-    from tmapr.latency.random_vit import make_random_network
+    from tmapr.bench.random_vit import make_random_network
     from tmapr.perception.network import TorchEngine, assemble
 
     network, card = make_random_network(Perception()) if encoder == VIT else assemble(Perception())
     if device == "cpu":
         return card, PictureEye(TorchEngine(network, device))
-    from tmapr.device.perceiving import DeviceEye
+    from tmapr.gpu.encoder import GpuEncoder
 
-    return card, DeviceEye(network, Image(), SIZE, device)
+    return card, GpuEncoder(network, Image(), SIZE, device)
 
 
-def time_eye(eye: Eye, batch: int, abreast: int, seconds: float = 2.0) -> float:
-    """Images a second of the network alone, from memory, with so many passes under way."""
+def time_eye(eye: Eye, batch: int, seconds: float = 2.0) -> float:
+    """Images a second of the network alone, from memory."""
     rng = np.random.default_rng(0)
     shape = SHAPE if eye.takes_counts else SIZE
     images = [rng.integers(3000, 4000, shape).astype(np.uint16 if eye.takes_counts else np.uint8) for _ in range(batch)]
@@ -150,15 +150,13 @@ def time_eye(eye: Eye, batch: int, abreast: int, seconds: float = 2.0) -> float:
     def see_for(seconds: float) -> int:
         start, passes = perf_counter(), 0
         while perf_counter() - start < seconds:
-            eye.see(images)
+            eye.begin(images)()
             passes += 1
         return passes
 
-    with ThreadPoolExecutor(max_workers=abreast) as threads:
-        list(threads.map(see_for, repeat(0.3, abreast)))
-        start = perf_counter()
-        passes = sum(threads.map(see_for, repeat(seconds, abreast)))
-        return passes * batch / (perf_counter() - start)
+    see_for(0.3)
+    start = perf_counter()
+    return see_for(seconds) * batch / (perf_counter() - start)
 
 
 def compare_descriptors(perceiver: Perceiver, eye: Eye, frames: list[Frame], readers: Readers) -> list[Metric]:
@@ -208,7 +206,7 @@ def time_whole(frames: list[Frame], card: Card, eye: Eye, readers: Readers, batc
 def name_bound(metrics: list[Metric]) -> str:
     """In a line: which stage alone is the slowest, and how much of it the whole reaches."""
     found = {metric.name: metric.value for metric in metrics}
-    stages = {name: rate for name, rate in found.items() if name in ("readers alone", "passes at once")}
+    stages = {name: rate for name, rate in found.items() if name in ("readers alone", "network alone")}
     slowest = min(stages, key=stages.__getitem__)
     told = ", ".join(f"{name} {rate:.0f}/s" for name, rate in stages.items())
     return f"bounded by {slowest!r}: {told}; bulk reaches {found['bulk'] / stages[slowest]:.0%} of it"
@@ -234,9 +232,8 @@ def main() -> None:
         reading = stream_counts(frames, readers, prepares=not eye.takes_counts)
         rate, _ = time_stream(reading, len(frames), len(frames) // 3)
         metrics += show(f"{given.readers} readers", [Metric("readers alone", rate, "/s", "higher")])
-        seen = {"one pass after another": 1, "passes at once": eye.abreast}
-        rates = [Metric(name, time_eye(eye, batch, abreast), "/s", "higher") for name, abreast in seen.items()]
-        metrics += show(f"network alone, from memory, batches of {batch}", rates)
+        alone = [Metric("network alone", time_eye(eye, batch), "/s", "higher")]
+        metrics += show(f"from memory, batches of {batch}", alone)
         metrics += time_whole(frames, card, eye, readers, batch)
     print(name_bound(metrics))
     notes = vars(given) | {"cores": os.cpu_count(), "batch": batch, "out": None}

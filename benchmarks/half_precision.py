@@ -1,4 +1,4 @@
-"""What half the bits cost in place recognition: R@1 of the default network in float16 and bfloat16 against float32.
+"""What half the bits cost in place recognition: R@1 of the default network in float16 against float32.
 
 `python benchmarks/half_precision.py [--device cuda]` encodes real drives, each in every precision, as every command
 does on a GPU, and looks each frame up among those of the other drive of the place: Gardens Point by night and from the
@@ -22,19 +22,17 @@ from real_images import shots
 from tmapr.artifacts.images import read_image
 from tmapr.data.folder import read_folder
 from tmapr.data.sample import locate_sample
-from tmapr.device.opening import Precision
-from tmapr.device.perceiving import DeviceEye
+from tmapr.gpu.encoder import GpuEncoder
 from tmapr.perception.bulk import Readers, count_cores
 from tmapr.perception.network import assemble
 from tmapr.perception.perceiver import GPU_BATCH, Perceiver
-from tmapr.perception.settings import Perception
+from tmapr.perception.settings import Perception, Precision
 from tmapr.types import Frame
 
 DATA = Path(__file__).parents[2] / "shared/data"
 KINDS: dict[Precision, torch.dtype] = {
     "float32": torch.float32,
     "float16": torch.float16,
-    "bfloat16": torch.bfloat16,
 }
 WITHIN = 5.0
 HALF_A_POINT = 0.5
@@ -94,7 +92,7 @@ def open_perceivers(device: str) -> dict[Precision, Perceiver]:
     """The default network in every precision, float32 first."""
     settings = Perception()
     network, card = assemble(settings)
-    eyes = {name: DeviceEye(network, settings.image, settings.size, device, kind) for name, kind in KINDS.items()}
+    eyes = {name: GpuEncoder(network, settings.image, settings.size, device, kind) for name, kind in KINDS.items()}
     return {name: Perceiver(card, settings.image, eye, at_once=GPU_BATCH) for name, eye in eyes.items()}
 
 

@@ -119,13 +119,12 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("if distance > self.radius or seen:", "if distance > self.radius:"),
     ]),
     ("search", "test_search", [
-        ("np.argsort(-matches.scores, kind=\"stable\")\n        ranks",
-         "np.argsort(matches.scores, kind=\"stable\")\n        ranks"),
-        ("margin=score - float(max(rivals", "margin=float(max(rivals"),
+        ("max(wanted, RANKED, self.support_matches)", "wanted"),
+        ("margin=score - float(max(matches", "margin=float(max(matches"),
         ("allowed is not None, comparison, modes)", "allowed is None, comparison, modes)"),
         ("unseen = ~np.isin(memory.places[memory.probes], allowed)",
          "unseen = np.isin(memory.places[memory.probes], allowed)"),
-        ("behind = order[rank:]", "behind = order"),
+        ("        away[order[:rank]] = False\n", ""),
         ("-self.clip, self.clip)", "0.0, self.clip)"),
         ("self.trust(scores.leverage) >= HALF", "self.trust(scores.leverage) < HALF"),
         ("likely[here].sum() > BEYOND_DOUBT * likely.sum()", "likely[here].sum() < BEYOND_DOUBT * likely.sum()"),
@@ -141,6 +140,8 @@ SOURCE: list[tuple[str, str, Changes]] = [
     ]),
     ("search", "test_highest", [
         ("np.partition(highest, blocks - count)[blocks - count]", "np.partition(highest, blocks - 1)[blocks - 1]"),
+        ("np.partition(values, -count)[-count] if", "np.partition(values, -1)[-1] if"),
+        ("np.argsort(-values[reached], kind=\"stable\")", "np.argsort(values[reached], kind=\"stable\")"),
     ]),
     ("recall", "test_ranking", [
         ("(column >= 0) & correct_candidates(", "correct_candidates("),
@@ -234,9 +235,29 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("if entry.name not in copied and result", "if result"),
     ]),
     ("places", "test_analytic", [
-        ("self._absorb(rows, targets, weights, _LEARN", "self._absorb(rows, targets, weights, _UNLEARN"),
+        ("self._absorb(rows, targets, weights, LEARN", "self._absorb(rows, targets, weights, _UNLEARN"),
         ("roots[:count] = np.sqrt(weights[block])", "roots[:count] = weights[block]"),
         ("entry -= L[a, r] * L[b, r]", "entry += L[a, r] * L[b, r]"),
+    ]),
+    ("gpu", "test_ridge_contract", [
+        ("self._signs * self._waiting, alpha=-1)", "self._signs * self._waiting, alpha=1)"),
+        ("self._gains -= (rows @ self._waiting.T", "self._gains += (rows @ self._waiting.T"),
+        ("_slot == UPDATES:\n            self._flush()", "_slot == UPDATES:\n            self._slot = 0"),
+    ]),
+    ("gpu", "test_backend", [
+        ("self._K = (self._K + self._K.T) / 2", "self._K = self._K + self._K.T"),
+        ("not np.array_equal(last.view, view)", "len(last.view) != len(view)"),
+    ]),
+    ("gpu", "test_encoder", [
+        ("rows.numpy()[:count] for rows", "rows.numpy() for rows"),
+        ("lowered.encoder = _Lowered(lowered.encoder, dtype)", "lowered.encoder.float()"),
+    ]),
+    ("gpu", "test_preparation", [
+        ("upper * self.down[0] + lower * self.down[1]", "upper * self.down[1] + lower * self.down[0]"),
+        ("* (self._count * GRAYS)", "* GRAYS"),
+    ]),
+    ("gpu", "test_providers", [
+        ("if TENSORRT in available and device.startswith(\"cuda\")", "if TENSORRT in available"),
     ]),
     ("places", "test_attenuation", [
         ("self.bound + self.gain", "self.bound - self.gain"),
@@ -274,19 +295,5 @@ SOURCE: list[tuple[str, str, Changes]] = [
     ("fusion", "test_localizer_states test_localizer", [
         ("belief = self._fusion.correct_apr(belief, seen.position)\n        if candidate",
          "pass\n        if candidate"),
-    ]),
-]  # fmt: skip
-SECOND_VERSION: list[tuple[str, str, Changes]] = [
-    ("second version", "test_second_version", [
-        ("K - K @ X.T", "K + K @ X.T"),
-        ("d + step, d - step", "d + step, d + step"),
-        ("gamma + eta *", "gamma - eta *"),
-        ("-score[allowed]", "score[allowed]"),
-        ("1 - d / tau_p", "1 + d / tau_p"),
-        ("d > n.tau_p + slack", "d > n.tau_p - slack"),
-        ("moved = min(moved,", "moved = max(moved,"),
-        ("q_p * dt**2, q_p * dt**2", "q_p * dt, q_p * dt"),
-        ("max(r_l / max(c, 1e-4)", "max(r_l * max(c, 1e-4)"),
-        ("z - H @ x", "z + H @ x"),
     ]),
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from queue import SimpleQueue
 from shutil import copy2, copytree
 from typing import NamedTuple
 
-from mutant_table import SECOND_VERSION, SOURCE
+from mutant_table import SOURCE, Changes
 
 ROOT = Path(__file__).parents[1]
 PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
@@ -33,6 +33,21 @@ COMPILED = re.compile(r"^@(compiled|kernel|part)\b", re.MULTILINE)
 LEFT_OUT = ("runs", "data", "build")
 PATIENCE = 300.0
 """Seconds after which tests hang, and have noticed."""
+
+SECOND_VERSION: list[tuple[str, str, Changes]] = [
+    ("second version", "test_second_version", [
+        ("K - K @ X.T", "K + K @ X.T"),
+        ("d + step, d - step", "d + step, d + step"),
+        ("gamma + eta *", "gamma - eta *"),
+        ("-score[allowed]", "score[allowed]"),
+        ("1 - d / tau_p", "1 + d / tau_p"),
+        ("d > n.tau_p + slack", "d > n.tau_p - slack"),
+        ("moved = min(moved,", "moved = max(moved,"),
+        ("q_p * dt**2, q_p * dt**2", "q_p * dt, q_p * dt"),
+        ("max(r_l / max(c, 1e-4)", "max(r_l * max(c, 1e-4)"),
+        ("z - H @ x", "z + H @ x"),
+    ]),
+]  # fmt: skip
 
 
 class Mutant(NamedTuple):

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from paper_tables import describe_tables
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.run import RunFolder
@@ -242,12 +244,17 @@ def work_through(run: PaperRun, given: argparse.Namespace) -> int:
     return 0
 
 
+def find_device() -> str:
+    """By name, since a GPU also multiplies with M₀ and K where it is named."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", metavar="DATA", nargs="?", default="")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders and tables go")
     parser.add_argument("--weights", type=Path, default=Path("weights"), help="folder of AnyThermal's files")
-    parser.add_argument("--device", default="auto", help="auto | cpu | cuda")
+    parser.add_argument("--device", default=find_device(), help="cpu | cuda, which a GPU is the default for")
     parser.add_argument("--set", dest="sets", action="append", default=[], metavar="PATH=VALUE", help="for every stage")
     parser.add_argument("--workers", type=int, help="of `tmapr ablate`")
     parser.add_argument("--frames", type=int, help="of `tmapr bench`")
@@ -262,7 +269,8 @@ def main() -> int:
         if missing or not runs:
             print("\n".join([*missing, *left_out]), file=sys.stderr)
             return 2
-        print("\n".join([*left_out, *(f"{run.of.title}: {run.folder.path}" for run in runs)]), flush=True)
+        where = f"network in float32, classifier and references on {given.device}"
+        print("\n".join([*left_out, *(f"{run.of.title}: {run.folder.path}; {where}" for run in runs)]), flush=True)
         for run in runs:
             if code := work_through(run, given):
                 return code

@@ -19,7 +19,7 @@ import torch
 
 from measure import Metric, Seconds, conclude, milliseconds, ratio, show
 from tmapr.artifacts.images import Counts, read_image
-from tmapr.latency.random_vit import make_random_vit
+from tmapr.bench.random_vit import make_random_vit
 from tmapr.perception.export import export
 from tmapr.perception.eyes import Outputs
 from tmapr.perception.image import Image

@@ -35,10 +35,10 @@ from proving import CHOOSING, HOME, REPORTING
 from proving_rows import ROWS
 from threads import limit_threads
 from tmapr.artifacts.documents import Document
+from tmapr.bench.measure import find_processor
 from tmapr.data.health import Detector
 from tmapr.experiment import load, read_experiment
 from tmapr.journal.writer import JournalWriter
-from tmapr.latency.bench import find_processor
 from tmapr.live.events import Answer, Arrival, Health, Scene
 from tmapr.live.session import begin_session
 from tmapr.live.sources.recorded import Iterated

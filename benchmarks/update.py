@@ -31,7 +31,6 @@ from tmapr.localizer import Localizer
 from tmapr.places.analytic import Ridge
 from tmapr.places.classifier import Places
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map
 from tmapr.types import NANOSECONDS, Percept
@@ -218,7 +217,8 @@ class Street:
         length, speed = 2.0 * references, 20.0
         way = drive(block_loop(0.3 * length, 0.2 * length), speed, rng)
         truth, stamps = way.positions[:references], way.stamps[:references]
-        seen = DescriptorField.from_seed(1, width).descriptors(truth, CONDITIONS["noon"], rng)
+        waves, phases = 0.1 * rng.normal(size=(2, width)), rng.uniform(0.0, 2 * np.pi, width)
+        seen = np.cos(truth @ waves + phases) + 0.3 * rng.normal(size=(len(truth), width))
         head = truth + 2.0 * rng.normal(size=truth.shape)
         recording = Recording.from_arrays("street", stamps, seen, truth=truth, positions=head)
         system = System(places=Places(projection=Projection(dimension=lift)))

@@ -17,15 +17,15 @@ from tmapr.exceptions import InputError
 from tmapr.inputs import check_estimate, read_folder, read_frame, read_metres, read_percept, read_position, read_stamp
 from tmapr.labels import Label, Teacher
 from tmapr.learning import make_student
+from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
-from tmapr.places.protocol import PlaceClassifier
 from tmapr.recognising import get_view, recognise
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
-from tmapr.stages import Drive, Perceive, Stages
+from tmapr.stages import Perceive, Stages
 from tmapr.track import make_tracker
 from tmapr.tracking.odometry import OdometryTrust
-from tmapr.tracking.placers import weigh_route
+from tmapr.tracking.place import weigh_route
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
 
 _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
@@ -38,7 +38,7 @@ class Localizer:
     call changes nothing. `learn` waits for `observe`, not for the network of a `step`.
     """
 
-    def __init__(self, stages: Stages, memory: Memory, classifier: PlaceClassifier, teacher: Teacher) -> None:
+    def __init__(self, stages: Stages, memory: Memory, classifier: Classifier, teacher: Teacher) -> None:
         self.memory = memory
         self.classifier = classifier
         self._stages = stages
@@ -47,13 +47,13 @@ class Localizer:
         self._changing = RLock()
         self._perceiving = RLock()
         """Taken first: frames are tracked in the order in which they were perceived."""
-        self._way = stages.backend.begin_way(stages, memory, classifier) if stages.backend else None
-        self.tracker = make_tracker(stages.tracking, stages.fusion, memory, self._way.placer if self._way else None)
+        self.tracker = make_tracker(stages.tracking, stages.fusion, memory)
         self._student = make_student(self.tracker.placer, memory, stages.tracking.certainty)
         self.clock = Timeline()
         """The drive's own: beliefs are by it, whatever the camera's does."""
         self._odometry = OdometryTrust()
-        self._drive: Drive = self._way.drive if self._way else Condition()
+        self._drive = Condition()
+        """What the views of this drive share."""
         self._localized: Percept | None = None
         """The last one."""
         self._lessons = Condition()
@@ -85,7 +85,7 @@ class Localizer:
         """Begin another drive: what was learned stays, where the camera is has to be found anew. Gives itself."""
         with self._perceiving, self._changing:
             fresh = self.fork()
-            self.tracker, self._student, self._way = fresh.tracker, fresh._student, fresh._way
+            self.tracker, self._student = fresh.tracker, fresh._student
             self._drive, self._lessons, self._perceive = fresh._drive, Condition(), None
             self.clock, self._odometry = fresh.clock, fresh._odometry
         return self
@@ -110,15 +110,7 @@ class Localizer:
         An array may be filled anew afterwards. `motion` is what odometry or a gyroscope says of the array's moment.
         """
         with self._perceiving:
-            frame = read_frame(image, stamp, motion)
-            if self._way is None:
-                return self.observe(self.perceive(frame))
-            with self._changing:  # what follows from the image is begun before it is perceived
-                stamp, heard = self.clock.place(frame.stamp), self._odometry.heed(frame.motion)
-                placed = replace(frame, stamp=stamp, motion=heard)
-                self._way.expect(placed, self.tracker.measure_gap(stamp))
-                percept = self.perceive(placed)
-                return self._answer(replace(percept, stamp=frame.stamp, motion=frame.motion), percept)
+            return self.observe(self.perceive(read_frame(image, stamp, motion)))
 
     def perceive(self, frame: Frame) -> Percept:
         """The first part of a `step`, for who has a thread for each: it waits for nothing that is learned."""
@@ -126,7 +118,7 @@ class Localizer:
             raise InputError("this map was made from a program's own percepts; give them to `observe`")
         with self._perceiving:
             if self._perceive is None:
-                self._perceive = self._way.begin_stream() if self._way else self._stages.begin_stream()
+                self._perceive = self._stages.begin_stream()
             return self._perceive(frame)
 
     def observe(self, percept: Percept, arrived: int | None = None) -> Estimate:
@@ -158,17 +150,14 @@ class Localizer:
         return estimate
 
     def _recognise_next(self, percept: Percept) -> Recognition:
-        answering = self._choose_here()
-        if self._way and answering is self.classifier:
-            return self._way.recognise(percept, self.tracker.measure_gap(percept.stamp))
-        return self._recognise(percept, self._drive.recall(percept.stamp), answering)
+        return self._recognise(percept, self._drive.recall(percept.stamp), self._choose_here())
 
     def recognise(self, percept: Percept, count: int | None = None) -> Recognition:
         """What a usable frame looks like by now: as many references as are judged, or so many."""
         answering = self._student.choose(self.classifier) if self._student else self.classifier
         return self._recognise(percept, self._drive.recall(percept.stamp + self.clock.offset), answering, count)
 
-    def _choose_here(self) -> PlaceClassifier:
+    def _choose_here(self) -> Classifier:
         """The classifier that answers where the camera is believed to be."""
         placer = self.tracker.placer
         if self._student is None or placer is None:
@@ -182,12 +171,12 @@ class Localizer:
             return
         self._student.see(placer.view, view, self.classifier, self._weigh)
 
-    def _weigh(self, classifier: PlaceClassifier, view: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
+    def _weigh(self, classifier: Classifier, view: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
         """The log-evidence of each reference along the route for a view under the map's condition."""
         return weigh_route(self._recognise(Percept(0, view), None, classifier).comparison, self.tracker.placer)
 
     def _recognise(
-        self, percept: Percept, shared: Shared | None, classifier: PlaceClassifier, count: int | None = None
+        self, percept: Percept, shared: Shared | None, classifier: Classifier, count: int | None = None
     ) -> Recognition:
         return recognise(self._stages, self.memory, classifier, percept, shared, count)
 

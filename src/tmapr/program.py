@@ -20,7 +20,7 @@ from tmapr.config import changed
 from tmapr.data import sequence
 from tmapr.data.bag import Topics
 from tmapr.data.opening import open_path
-from tmapr.device.opening import open_backend
+from tmapr.device import open_backend
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment
 from tmapr.experiment import load as load_run

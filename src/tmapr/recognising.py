@@ -6,7 +6,7 @@ from math import nan
 import numpy as np
 from jaxtyping import Float
 
-from tmapr.places.protocol import PlaceClassifier
+from tmapr.places.classifier import Classifier
 from tmapr.retrieval.condition import Shared
 from tmapr.retrieval.memory import Memory
 from tmapr.stages import Stages
@@ -16,7 +16,7 @@ from tmapr.types import Percept, Recognition
 def recognise(
     stages: Stages,
     memory: Memory,
-    classifier: PlaceClassifier,
+    classifier: Classifier,
     percept: Percept,
     shared: Shared | None = None,
     count: int | None = None,
@@ -24,6 +24,8 @@ def recognise(
     """What a usable frame looks like, without what the views of its drive share."""
     retrieval, compare = stages.retrieval, stages.tracking.compares
     shared = shared if retrieval.centred and compare else None
+    if retrieval.mode != "off":
+        memory.begin(percept.descriptor, shared)
     view = shared.exchange(percept.descriptor, memory.mean) if shared else percept.descriptor
     scores = classifier.predict(view) if retrieval.mode == "places" else None
     around = classifier.neighbourhood

@@ -24,7 +24,6 @@ from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import Localizer
 from tmapr.places.classifier import FITTED, Classifier, Places
 from tmapr.places.mapped import Learned, MappedLessons, lay_out, learn_each
-from tmapr.places.protocol import PlaceClassifier
 from tmapr.retrieval.condition import LAYOUT as CONDITION
 from tmapr.retrieval.keypoints import BESIDE_MAP, gather_keypoints, load_keypoints
 from tmapr.retrieval.memory import LAYOUT as MEMORY
@@ -213,14 +212,12 @@ def build(
     """A localizer on a map, with what was learned so far or, by default, with A₀; on the CPU without a `backend`."""
     names = environment.digest, settings_digest(system.places)
     settings = system.retrieval, system.tracking, system.fusion
-    learned: PlaceClassifier = classifier or environment.classifier()
-    # Other methods track on the CPU, whatever a frame was perceived on.
-    there = backend if system.tracking.method == "route" and system.retrieval.mode != "off" else None
-    if there and isinstance(learned, Classifier):
-        learned = there.adopt(system.places, learned)
-    stages = Stages(*settings, *names, environment.frame, begin_stream, found, there)
+    learned = classifier or environment.classifier()
+    stages = Stages(*settings, *names, environment.frame, begin_stream, found)
     labels = system.labels.fit(environment.memory.reference)
     teacher = Teacher(labels, dual_constraints="attenuation" in system.places.use)
+    if backend:
+        return Localizer(stages, backend.load(environment.memory), learned.move(backend.make_matrices), teacher)
     return Localizer(stages, environment.memory, learned, teacher)
 
 

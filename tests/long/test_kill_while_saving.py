@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tmapr
+from descriptor_field import CONDITIONS, DescriptorField
 from made_up import record_percepts
 from tmapr.artifacts.arrays import digest, load_arrays
 from tmapr.artifacts.atomic import write_text
@@ -20,7 +21,6 @@ from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.stages import STATE_KIND, STATE_VERSION
 from tmapr.system import System, make_map

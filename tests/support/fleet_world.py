@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 
+from descriptor_field import CONDITIONS, DescriptorField
 from tmapr.artifacts.atomic import write_text
 from tmapr.artifacts.percepts import Recording
 from tmapr.config import dump_toml
@@ -16,7 +17,6 @@ from tmapr.perception.settings import Perception
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop
 from tmapr.simulation.route import drive as drive_route
 from tmapr.system import System, make_map

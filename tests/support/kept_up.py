@@ -8,12 +8,12 @@ import numpy as np
 
 import second_version
 from commandline import command
+from descriptor_field import CONDITIONS, DescriptorField
 from made_up import record_percepts, with_detour
 from side_by_side import lift_of, numbers_of
 from tmapr.artifacts.run import RunFolder
 from tmapr.config import changed
 from tmapr.experiment import read_experiment
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, make_map
 from tmapr.traverses import gather

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from descriptor_field import CONDITIONS, DescriptorField
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
 from tmapr.experiment import read_experiment
@@ -13,7 +14,6 @@ from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
 from tmapr.running.progressive import RecognisedDrive, recognise_drive
 from tmapr.running.running import map_experiment, run_experiment
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map
 from tmapr.tracking import Gates, Tracking

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from descriptor_field import CONDITIONS, DescriptorField
 from made_up import record_percepts, with_detour
 from proving import Ground, ReadyGround, map_and_adapt
 from tmapr.artifacts.run import RunFolder
@@ -9,7 +10,6 @@ from tmapr.experiment import Data, Experiment
 from tmapr.perception.settings import OWN, Perception
 from tmapr.places.classifier import Places
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import System
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from descriptor_field import Condition, DescriptorField
 from tmapr.artifacts.percepts import Recording
-from tmapr.simulation.percepts import Condition, DescriptorField
 from tmapr.tracking.route import lay_route
 from tmapr.tracking.speeds import FAR_VIEW, Step
 from tmapr.types import NANOSECONDS

@@ -9,9 +9,9 @@ from functools import cache
 
 import numpy as np
 
+from descriptor_field import Condition, DescriptorField
 from tmapr.artifacts.percepts import Recording
 from tmapr.simulation.camera import Camera
-from tmapr.simulation.percepts import Condition, DescriptorField
 from tmapr.simulation.record import film
 from tmapr.simulation.route import block_loop, drive
 from tmapr.simulation.streets import build_world

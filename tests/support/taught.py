@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 
+from descriptor_field import CONDITIONS, DescriptorField
 from made_up import car_fusion, paper_tracking, record_percepts
 from tmapr.config import changed
 from tmapr.journal.redo import describe
@@ -13,7 +14,6 @@ from tmapr.labels import Labels
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map, resume
 

@@ -8,6 +8,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
+from descriptor_field import CONDITIONS, DescriptorField
 from made_up import record_percepts
 from offered import offer
 from tmapr.artifacts.arrays import load_arrays, save_arrays
@@ -16,7 +17,6 @@ from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, dump_experiment, read_experiment
 from tmapr.perception.opening import open_perceiver
 from tmapr.perception.settings import Perception
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.stages import STATE_VERSION
 from tmapr.system import System, build, make_map, resume

@@ -9,6 +9,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
+from descriptor_field import CONDITIONS, DescriptorField
 from made_up import car_fusion, paper_tracking, record_percepts
 from tmapr.artifacts.arrays import digest
 from tmapr.exceptions import InputError
@@ -16,7 +17,6 @@ from tmapr.labels import Labels
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, System, build, make_map, resume
 from tmapr.types import LATEST, Estimate, Fault, Frame, Odometry, Percept, Reason

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from descriptor_field import CONDITIONS
 from taught import METHODS, RECOVERY, WORLD, error, restarted, without_apr
 from tmapr.artifacts.percepts import Recording
-from tmapr.simulation.percepts import CONDITIONS
 from tmapr.system import build
 from tmapr.types import NANOSECONDS, Fault, Reason, Status
 

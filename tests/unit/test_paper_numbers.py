@@ -9,9 +9,9 @@ import tomllib
 import pytest
 
 from repository import ROOT
+from tmapr.bench.random_vit import SHAPE
 from tmapr.config.tree import as_tree
 from tmapr.experiment import Experiment, read_experiment
-from tmapr.latency.random_vit import SHAPE
 from tmapr.perception.normaliser import Normaliser
 from tmapr.perception.salad import Salad
 

@@ -148,13 +148,9 @@ def load_estimates(path: Path) -> EstimateTable:
     )
 
 
-_SMALLEST = 1e-18
-"""Square metres: what is sharper than a nanometre would make errors over it infinite."""
-
-
 def _refuse_covariances(path: Path, covariances: Float[np.ndarray, "n 3"]) -> None:
-    xx, xy, yy = covariances.T
-    for row in np.flatnonzero((np.minimum(xx, yy) < _SMALLEST) | (xx * yy <= xy**2)).tolist():
+    xx, xy, yy = covariances.T  # what is sharper than a nanometre would make errors over it infinite
+    for row in np.flatnonzero((np.minimum(xx, yy) < 1e-18) | (xx * yy <= xy**2)).tolist():
         raise InputError(f"{path}: line {row + 2}: {covariances[row].tolist()} is no covariance; run `tmapr run` again")
 
 

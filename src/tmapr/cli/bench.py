@@ -1,15 +1,14 @@
 """`tmapr bench`: how long a frame takes here, stage by stage, by the paper's protocol."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmapr.cli.options import Overrides, TableFormat, make_teller
+from tmapr.cli.options import Overrides, TableFormat, make_teller, needs
 
 if TYPE_CHECKING:
-    from tmapr.artifacts.documents.latency import Precision
-    from tmapr.latency.bench import Benchmark
+    from tmapr.experiment import Experiment
 
 _REFERENCES = 1000
 _LEAST = {"--frames": 1, "--updates": 3, "--references": 10, "--places": 1}
@@ -20,8 +19,7 @@ def bench(  # noqa: PLR0913 (each an option)
         Path | None, typer.Argument(metavar="[RUN]", help="a run folder: its perceiver, map, settings and frames")
     ] = None,
     device: Annotated[
-        Literal["auto", "cpu", "cuda"],
-        typer.Option(help="where images are encoded; cuda: where frames go their whole way, part by part"),
+        Literal["auto", "cpu", "cuda"], typer.Option(help="where images are encoded; cuda: and frames localized")
     ] = "auto",
     encoder: Annotated[
         str | None,
@@ -30,7 +28,8 @@ def bench(  # noqa: PLR0913 (each an option)
         ),
     ] = None,
     precision: Annotated[
-        Literal["float32", "float16", "int8"] | None, typer.Option(help="of the encoder (default: the one it has)")
+        Literal["float32", "float16", "int8"] | None,
+        typer.Option(help="of the encoder (default: float32, or int8 of a file that has it)"),
     ] = None,
     frames: Annotated[int, typer.Option(metavar="N", help="frames that count, after the warm-ups")] = 200,
     updates: Annotated[int, typer.Option(metavar="N", help="one-sample updates that count")] = 4000,
@@ -46,9 +45,13 @@ def bench(  # noqa: PLR0913 (each an option)
     quiet: Annotated[bool, typer.Option("--quiet", help="print the JSON line alone")] = False,
 ) -> None:
     """Time one frame's way stage by stage, as a whole, and with the update; the last line is one JSON object."""
+    from tmapr.bench.measure import measure
+    from tmapr.bench.workload import WARM_UPS, choose_cell, invent_map, open_timed_perceiver, prepare_work
+    from tmapr.device import open_backend
     from tmapr.exceptions import InputError
-    from tmapr.latency.bench import load_benchmark, measure
-    from tmapr.reports.tables.latency import tabulate_latency, tabulate_parts
+    from tmapr.experiment import load
+    from tmapr.reports.tables.latency import tabulate_latency
+    from tmapr.system import build
 
     counts = {"--frames": frames, "--updates": updates, "--references": references, "--places": places}
     for option, given in counts.items():
@@ -60,45 +63,38 @@ def bench(  # noqa: PLR0913 (each an option)
         raise InputError(
             f"{run}: has an encoder and references of its own; leave --encoder, --references and --places out"
         )
-    if run is None:
-        wanted = Invented(references or _REFERENCES, places, frames)
-        benchmark = _invent(encoder, device, precision, wanted, overrides or [])
-    else:
-        benchmark = load_benchmark(run, device, precision, frames, overrides or [])
+    changes, count = overrides or [], references or _REFERENCES
+    localizer = load(run, None, changes, open_backend(device)) if run else None
+    settings = _read_settings(run, encoder, choose_cell(count, places) if places else None, changes)
+    with needs("train"):
+        timed = open_timed_perceiver(settings.perception, device, precision)
+    if localizer is None:
+        environment = invent_map(settings.system, count, timed.perceiver.dimension)
+        localizer = build(settings.system, environment, backend=open_backend(device))
     # Lines and not a bar: that would draw itself from a thread of its own while others are timed.
-    result = measure(benchmark, updates, make_teller(quiet))
+    make_teller(quiet)(
+        f"{frames} frames stage by stage and whole, {updates} updates, after {WARM_UPS} warm-ups of each"
+    )
+    result = measure(prepare_work(settings, timed, localizer, frames), updates)
     if out is not None:
         result.save(out)
     if form != "json" and not quiet:
-        for table in (tabulate_latency([result]), tabulate_parts(result)):
-            if table is not None:
-                typer.echo({"text": table.text, "markdown": table.markdown, "latex": table.latex}[form]())
+        table = tabulate_latency([result])
+        typer.echo({"text": table.text, "markdown": table.markdown, "latex": table.latex}[form]())
     typer.echo(result.as_json())
 
 
-class Invented(NamedTuple):
-    """How much is made up."""
-
-    references: int
-    places: int | None
-    frames: int
-
-
-def _invent(
-    encoder: str | None, device: str, precision: "Precision | None", wanted: Invented, overrides: list[str]
-) -> "Benchmark":
+def _read_settings(run: Path | None, encoder: str | None, cell: float | None, changes: list[str]) -> "Experiment":
     import json
 
+    from tmapr.artifacts.run import RunFolder
+    from tmapr.exceptions import InputError
     from tmapr.experiment import read_experiment
-    from tmapr.latency.bench import invent_benchmark
-    from tmapr.latency.perceiver import VIT, open_random_vit, open_timed_perceiver
-    from tmapr.latency.workload import choose_cell
 
+    if any(change.startswith("perception.precision=") for change in changes):
+        raise InputError("--set perception.precision: name the precision to be timed by --precision")
+    if run is not None:
+        return read_experiment(RunFolder(run).experiment, changes).with_head(RunFolder(run))
     # JSON's strings are TOML's too.
-    named = [f"perception.encoder={json.dumps(encoder)}"] if encoder not in (None, VIT) else []
-    if wanted.places is not None:
-        named.append(f"places.cell={choose_cell(wanted.references, wanted.places)}")
-    settings = read_experiment(None, [*overrides, *named])
-    open_perceiver = open_random_vit if encoder == VIT else open_timed_perceiver
-    timed = open_perceiver(settings.perception, device, precision)
-    return invent_benchmark(settings, timed, wanted.references, wanted.frames)
+    named = [f"perception.encoder={json.dumps(encoder)}"] if encoder else []
+    return read_experiment(None, [*changes, *named, *([f"places.cell={cell}"] if cell else [])])

@@ -83,12 +83,8 @@ def _open(
     """The experiment that is asked for and its run folder, which has a map if one is given."""
     from tmapr.artifacts.run import RunFolder
     from tmapr.exceptions import InputError
-    from tmapr.fleet.keeping import tell_without_network
     from tmapr.running.planning import plan_drive, seed_run
 
-    told = tell_without_network(path)
-    if told:
-        make_teller(quiet)(told)
     if not sources:
         return open_experiment(path, overrides, run, quiet)
     if not path.is_dir():

@@ -17,7 +17,7 @@ from tmapr.config import settings_digest
 from tmapr.data.health import Detector
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import survey
-from tmapr.device.opening import open_perceiver
+from tmapr.device import open_perceiver
 from tmapr.exceptions import InputError
 from tmapr.experiment import Experiment, find_home, read_experiment
 from tmapr.perception.bulk import ONE, Readers, count_cores

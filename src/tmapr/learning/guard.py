@@ -19,8 +19,8 @@ from jaxtyping import Float
 
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.artifacts.layout import Array
+from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
-from tmapr.places.protocol import PlaceClassifier
 
 _MOST = 60.0
 """Views after which older ones fade."""
@@ -80,7 +80,7 @@ class Guard:
     """Owns the classifier that was there before anything taught itself, and what both were worth since."""
 
     def __init__(self) -> None:
-        self.base: PlaceClassifier | None = None
+        self.base: Classifier | None = None
         self.tally = Tally()
         """The learned one's logarithm of the chance of the right place, less the base's."""
         self.passed = False
@@ -90,11 +90,11 @@ class Guard:
         """Whether nothing is learned, until the doubt is gone."""
         self.rollbacks = 0
 
-    def choose(self, learned: PlaceClassifier, known: float) -> PlaceClassifier:
+    def choose(self, learned: Classifier, known: float) -> Classifier:
         """The one that answers; `known` is the probability of a place that the learned one has lessons of."""
         return learned if self.base is None or (self.passed and known >= _LIKELY) else self.base
 
-    def begin(self, learned: PlaceClassifier) -> None:
+    def begin(self, learned: Classifier) -> None:
         """Keep what is known before the first lesson of one's own."""
         if self.base is None:
             self.base = learned.continue_from(learned.arrays())
@@ -125,7 +125,7 @@ class Guard:
         """Whether what was taught by oneself has to go."""
         return not self.resting and self.base is not None and (self.doubt >= _ALARM or self.tally.worse)
 
-    def roll_back(self, learned: PlaceClassifier) -> None:
+    def roll_back(self, learned: Classifier) -> None:
         """Take back all that was taught by oneself, and rest: the longer, the more often it had to be."""
         if self.base is None:
             return
@@ -146,7 +146,7 @@ class Guard:
         """Everything that changes."""
         return self.moment() if self.base is None else self.moment() | put("base.", self.base.arrays())
 
-    def restore(self, arrays: Arrays, learned: PlaceClassifier) -> None:
+    def restore(self, arrays: Arrays, learned: Classifier) -> None:
         """Continue from where `arrays` were taken; `learned` says what a classifier of this map is like."""
         self.passed = bool(arrays["passed"])
         self.tally.count, self.tally.mean, self.tally.variance = arrays["tally"].tolist()

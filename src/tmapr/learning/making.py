@@ -2,9 +2,9 @@
 
 from tmapr.learning.student import Student
 from tmapr.retrieval.memory import Memory
-from tmapr.tracking.placers import Places
+from tmapr.tracking.place import Placer
 
 
-def make_student(placer: Places | None, memory: Memory, certainty: float) -> Student | None:
+def make_student(placer: Placer | None, memory: Memory, certainty: float) -> Student | None:
     """Of a map's route; only the route filter's past can be smoothed."""
     return Student(placer.route, memory, placer.radius, certainty) if placer else None

@@ -22,8 +22,8 @@ from tmapr.artifacts.layout import Array
 from tmapr.learning import balance, guard
 from tmapr.learning.balance import Balance
 from tmapr.learning.guard import Guard
+from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
-from tmapr.places.protocol import PlaceClassifier
 from tmapr.retrieval.memory import Memory
 from tmapr.tracking import smoothing
 from tmapr.tracking.route import Route
@@ -60,7 +60,7 @@ LAYOUT = {
 """Of what `Student.arrays` gives, beside the classifier under `guard.base.`."""
 
 Vector = Float[np.ndarray, " dim"]
-Weigh = Callable[[PlaceClassifier, Vector], Float[np.ndarray, " refs"]]
+Weigh = Callable[[Classifier, Vector], Float[np.ndarray, " refs"]]
 """The log-evidence of each reference along the route, as a classifier has it."""
 
 
@@ -117,7 +117,7 @@ class Student:
         """The share of the route whose places have lessons of their own."""
         return self._measure_known(self._share)
 
-    def choose(self, learned: PlaceClassifier, where: Float[np.ndarray, " refs"] | None = None) -> PlaceClassifier:
+    def choose(self, learned: Classifier, where: Float[np.ndarray, " refs"] | None = None) -> Classifier:
         """The classifier that answers where the route filter believes the camera to be, or, without one, anywhere."""
         if self.guard.base is None:
             return learned
@@ -138,7 +138,7 @@ class Student:
         self._smoother.forget()
         self._seen.clear()
 
-    def see(self, view: View, vector: Vector, learned: PlaceClassifier, weigh: Weigh) -> None:
+    def see(self, view: View, vector: Vector, learned: Classifier, weigh: Weigh) -> None:
         """Keep a new view, and what both classifiers make of it now. Nothing is learned."""
         if self._smoother.full:  # nobody asked for the lesson
             self._let_go()
@@ -147,7 +147,7 @@ class Student:
         self._seen.append(_Seen(_shorten(vector), chances, self._balance.lessons))
         self._smoother.add(view)
 
-    def learn_due(self, learned: PlaceClassifier, weigh: Weigh) -> list[Lesson]:
+    def learn_due(self, learned: Classifier, weigh: Weigh) -> list[Lesson]:
         """Learn what is due after a frame, from views whose places have become certain."""
         label = self._let_go() if self._smoother.full else None
         if self.guard.fallen:
@@ -157,7 +157,7 @@ class Student:
         turns = min(1 + len(self._due) // (1 + _PATIENT), 1 + _COUNTERS)
         return [self._learn_next(learned) for _ in range(min(turns, len(self._due)))]
 
-    def _ask(self, vector: Vector, learned: PlaceClassifier, weigh: Weigh) -> Float[np.ndarray, "2 refs"]:
+    def _ask(self, vector: Vector, learned: Classifier, weigh: Weigh) -> Float[np.ndarray, "2 refs"]:
         if self.guard.base is None:  # then both are one
             return np.zeros((2, len(self._route)))
         return np.array([weigh(learned, vector), weigh(self.guard.base, vector)])
@@ -180,7 +180,7 @@ class Student:
             self.guard.judge(_relate(seen.chances[:, near], place))
         return _Label(seen.vector, place)
 
-    def roll_back(self, learned: PlaceClassifier) -> None:
+    def roll_back(self, learned: Classifier) -> None:
         """Go back to what was there before, with all that waits to be learned."""
         self.guard.begin(learned)  # one that is done again may begin there
         self.guard.roll_back(learned)
@@ -188,7 +188,7 @@ class Student:
         self._exams.clear()
         self._due.clear()
 
-    def _wait_in_turn(self, label: _Label, learned: PlaceClassifier, weigh: Weigh) -> None:
+    def _wait_in_turn(self, label: _Label, learned: Classifier, weigh: Weigh) -> None:
         self._labels += 1
         if self._labels % _EXAMINED:
             self._due.append(self._make_lesson(label))
@@ -205,7 +205,7 @@ class Student:
         mean = mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny)
         return _Due(label.vector, masses @ memory.positions[rows], label.vector - mean)
 
-    def _learn_next(self, learned: PlaceClassifier) -> Lesson:
+    def _learn_next(self, learned: Classifier) -> Lesson:
         due = self._due.popleft()
         self.guard.begin(learned)
         lesson = learned.learn(due.vector, due.position)
@@ -215,7 +215,7 @@ class Student:
         self._due.extendleft(reversed([self._imagine(row) for row in self._balance.pick(_COUNTERS).tolist()]))
         return lesson
 
-    def relearn(self, lesson: Lesson, learned: PlaceClassifier) -> None:
+    def relearn(self, lesson: Lesson, learned: Classifier) -> None:
         """Learn once more what was learned of oneself before a stop that nobody saw coming."""
         self.guard.begin(learned)
         learned.relearn(lesson)
@@ -268,7 +268,7 @@ class Student:
             for (vector, position), from_view in zip(rows, arrays["own"].tolist(), strict=True)
         )
 
-    def restore(self, arrays: Arrays, learned: PlaceClassifier) -> None:
+    def restore(self, arrays: Arrays, learned: Classifier) -> None:
         """Continue from where `arrays` were taken."""
         self._due = self._unpack_due(take(arrays, "due."))
         self._smoother.restore(take(arrays, "views."))

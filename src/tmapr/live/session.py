@@ -17,7 +17,7 @@ from typing import Literal
 
 from tmapr.artifacts.lock import writing
 from tmapr.artifacts.run import RunFolder
-from tmapr.device.opening import open_backend
+from tmapr.device import open_backend
 from tmapr.exceptions import InputError
 from tmapr.experiment import load
 from tmapr.live.events import Health, Part, Scene, Sink, Source

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Shaped, UInt8
 
-from tmapr.types import Fault, Picture
+from tmapr.types import Fault
 
 AnyPicture = Shaped[np.ndarray, "_ _"]
 """Of its own size, among others."""
@@ -26,13 +26,11 @@ class Seen(NamedTuple):
 
     outputs: Outputs
     faults: tuple[Fault | None, ...]
-    finished: bool = False
-    """Whether descriptors are those of percepts already: of unit length, with the digits that a file keeps of them."""
 
     def take(self, count: int) -> "Seen":
         """Of the first images alone."""
         parts = (None if part is None else part[:count] for part in self.outputs[1:])
-        return Seen(Outputs(self.outputs.descriptors[:count], *parts), self.faults[:count], self.finished)
+        return Seen(Outputs(self.outputs.descriptors[:count], *parts), self.faults[:count])
 
 
 Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
@@ -41,56 +39,37 @@ Engine = Callable[[UInt8[np.ndarray, "images height width"]], Outputs]
 
 @runtime_checkable
 class Eye(Protocol):
-    """Prepares images and runs a network on them, from counts as they are if it `takes_counts`, else from pictures.
-
-    As many threads as it says may ask it at once.
-    """
+    """Prepares images and runs a network on them, from counts as they are if it `takes_counts`, else from pictures."""
 
     takes_counts: bool
-    abreast: int
-    begins: bool
-    """Whether it begins with an image that it is told of, while the host still looks at it."""
 
-    def begin(self, image: Picture) -> None:
-        """May be told ahead which image of its own it is asked to see next, if nothing speaks against that one."""
-
-    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
-        """What the network says of one image or more."""
+    def begin(self, prepared: Sequence[AnyPicture]) -> Callable[[], Seen]:
+        """Begin with one image or more; the call that comes back gives what the network says, when it is there."""
 
 
 class PictureEye:
     """Pictures are made here, and an engine runs the network on them."""
 
     takes_counts = False
-    abreast = 1
-    begins = False
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def begin(self, image: Picture) -> None:
-        """Nothing is done before it is known to be of use: there is no other processor."""
-
-    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
-        """What the engine says of the pictures in one pass."""
-        return Seen(self._engine(np.stack(prepared)), (None,) * len(prepared))
+    def begin(self, prepared: Sequence[AnyPicture]) -> Callable[[], Seen]:
+        """What the engine says of the pictures, in one pass when it is asked: there is no other processor."""
+        return lambda: Seen(self._engine(np.stack(prepared)), (None,) * len(prepared))
 
 
 class FullBatches:
     """An eye that is given as many images each time: the last one is repeated until the batch is full."""
 
-    begins = False
-
     def __init__(self, eye: Eye, size: int) -> None:
         self._eye = eye
         self._size = size
         self.takes_counts = eye.takes_counts
-        self.abreast = eye.abreast
 
-    def begin(self, image: Picture) -> None:
-        """A batch begins when it is full."""
-
-    def see(self, prepared: Sequence[AnyPicture]) -> Seen:
+    def begin(self, prepared: Sequence[AnyPicture]) -> Callable[[], Seen]:
         """What the eye says of a full batch, as far as it was asked for."""
         missing = max(0, self._size - len(prepared))
-        return self._eye.see([*prepared, *repeat(prepared[-1], missing)]).take(len(prepared))
+        finish = self._eye.begin([*prepared, *repeat(prepared[-1], missing)])
+        return lambda: finish().take(len(prepared))

@@ -3,9 +3,7 @@
 What runs the network is an `Eye`: everything else is the same for all of them and needs no torch.
 """
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -76,7 +74,6 @@ class Perceiver:
         self._find_keypoints = find_keypoints
         self._at_once = at_once
         self._normaliser = Normaliser(card.apr.center, card.apr.scale) if card.apr else None
-        self._aside: ThreadPoolExecutor | None = None
 
     def with_inspection(self, inspect: Inspect) -> "Perceiver":
         """The same network for one stream of frames, each inspected first and compared with the one before."""
@@ -93,21 +90,6 @@ class Perceiver:
         filled = FullBatches(self._eye, count)
         return Perceiver(self.card, self._image, filled, self._inspect, self._gyroscope, find, count)
 
-    def with_eye(self, eye: Eye) -> "Perceiver":
-        """The same stream, seen by another eye."""
-        given = self._inspect, self._gyroscope, self._find_keypoints, self._at_once
-        return Perceiver(self.card, self._image, eye, *given)
-
-    @property
-    def eye(self) -> Eye:
-        """What it sees with."""
-        return self._eye
-
-    @property
-    def normaliser(self) -> Normaliser | None:
-        """What positions of the pose head are relative to, if there is one."""
-        return self._normaliser
-
     def without_keypoints(self) -> "Perceiver":
         """The same network for many images, none of which has to be kept to look for keypoints in it."""
         return Perceiver(self.card, self._image, self._eye, self._inspect, self._gyroscope, at_once=self._at_once)
@@ -115,16 +97,12 @@ class Perceiver:
     def __call__(self, frame: Frame) -> Percept:
         """The percept of one frame. An image that cannot be used gives a fault, never an exception."""
         counts = read_or_none(frame.image)
-        if counts is not None and self._eye.begins and self._image.takes(counts):
-            return self._perceive([(frame, self._begin(frame, counts))])[0]
-        return self._perceive([(frame, self._prepare(frame, counts))])[0]
-
-    def _begin(self, frame: Frame, counts: RawCounts) -> Prepared:
-        """The host looks at an image while the eye begins with it."""
-        self._aside = self._aside or ThreadPoolExecutor(max_workers=1)
-        looking = self._aside.submit(self._prepare, frame, counts)
-        self._eye.begin(counts)
-        return looking.result()
+        if counts is None or not self._eye.takes_counts or not self._image.takes(counts):
+            return self._perceive([(frame, self._prepare(frame, counts))])[0]
+        finish = self._eye.begin([counts])  # a GPU is at work while the host looks for frozen frames and turns
+        prepared = self._prepare(frame, counts)
+        faulty = isinstance(prepared.picture, Fault)
+        return self._tell([(frame, prepared)], None if faulty else finish())[0]
 
     def batch(self, frames: Sequence[Frame]) -> list[Percept]:
         """The percepts of several frames in one pass."""
@@ -147,18 +125,14 @@ class Perceiver:
 
     def _perceive_ahead(self, batches: Iterable[Batch]) -> Iterator[Percept]:
         """While a GPU works on some batches, what it said of those before is told; a CPU has no core left for that."""
-        with ThreadPoolExecutor(max_workers=self._eye.abreast) as network:
-            waiting = deque[tuple[Batch, Future[Seen | None]]]()
-            for batch in batches:
-                waiting.append((batch, network.submit(self._see, batch)))
-                if len(waiting) > self._eye.abreast:
-                    yield from self._tell_first(waiting)
-            while waiting:
-                yield from self._tell_first(waiting)
-
-    def _tell_first(self, waiting: deque[tuple[Batch, Future[Seen | None]]]) -> list[Percept]:
-        batch, seen = waiting.popleft()
-        return self._tell(batch, seen.result())
+        before: tuple[Batch, Callable[[], Seen | None]] | None = None
+        for batch in batches:
+            begun = batch, self._begin(batch)
+            if before:
+                yield from self._tell(before[0], before[1]())
+            before = begun
+        if before:
+            yield from self._tell(before[0], before[1]())
 
     @property
     def _glancer(self) -> Glancer:
@@ -200,12 +174,12 @@ class Perceiver:
         return judged
 
     def _perceive(self, prepared: Batch) -> list[Percept]:
-        return self._tell(prepared, self._see(prepared))
+        return self._tell(prepared, self._begin(prepared)())
 
-    def _see(self, prepared: Batch) -> Seen | None:
-        """What the network says; it is not asked where there is no picture."""
+    def _begin(self, prepared: Batch) -> Callable[[], Seen | None]:
+        """The network, which is not asked where there is no picture."""
         pictures = [picture for _, (picture, *_) in prepared if not isinstance(picture, Fault)]
-        return self._eye.see(pictures) if pictures else None
+        return self._eye.begin(pictures) if pictures else lambda: None
 
     def _tell(self, prepared: Batch, said: Seen | None) -> list[Percept]:
         seen = iter(self._unpack(said) if said else ())
@@ -225,8 +199,8 @@ class Perceiver:
         Descriptors have the digits that a file keeps of them: what is said of a frame does not tell whether its percept
         was kept meanwhile.
         """
-        outputs, faults, finished = seen
-        descriptors = outputs.descriptors if finished else _finish(outputs.descriptors.astype(float))
+        outputs, faults = seen
+        descriptors = _finish(outputs.descriptors.astype(float))
         if self._normaliser is None or outputs.positions is None or outputs.headings is None:
             return [fault or (descriptor, None, None) for fault, descriptor in zip(faults, descriptors, strict=True)]
         positions = self._normaliser.metres(outputs.positions.astype(float))

@@ -21,6 +21,7 @@ DEFAULT_WEIGHTS = "efficientnet-lite0-57934424"
 SHIPPED_HEAD = Path(__file__).with_name("default_head.safetensors")
 """The default encoder's SALAD head, trained on rendered worlds; its card lies beside it."""
 
+Precision = Literal["float16", "float32"]
 SETTING = "perception.encoder"
 """What names it."""
 _PLUGIN, _OPTION = "plugin", "options."
@@ -44,6 +45,9 @@ class Perception(Settings):
     )
     position_rule: Literal["checkpoint", "hub", "exact"] = Field(
         "checkpoint", description="how a ViT interpolates positions: the checkpoint's own | hub | exact"
+    )
+    precision: Precision = Field(
+        "float16", description="of the network on a GPU: float16 | float32; a CPU always computes in float32"
     )
     image: Image = Field(Image(), description="raw counts to an 8-bit picture")
     descriptor: Descriptor = Field(
@@ -86,7 +90,7 @@ class Perception(Settings):
     @property
     def is_shipped(self) -> bool:
         """Whether the package has it as one file: the defaults, however images are prepared."""
-        return changed(self, {"image": Perception().image}) == Perception()
+        return changed(self, {"image": Perception().image, "precision": Perception().precision}) == Perception()
 
     @property
     def uses_shipped_head(self) -> bool:

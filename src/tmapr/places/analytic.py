@@ -28,17 +28,17 @@ from jaxtyping import Float, Int
 from tmapr.artifacts.arrays import Arrays
 from tmapr.artifacts.layout import Array
 from tmapr.exceptions import StateError
-from tmapr.places.recursion import absorb, read
-from tmapr.places.triangle import RANK, from_dense, identity_tiles, round_up, settle_and_multiply, to_dense
+from tmapr.places.matrices import LEARN, MakeMatrices, TiledMatrices, pack
+from tmapr.places.recursion import find_update
+from tmapr.places.triangle import RANK
 
-_LEARN, _UNLEARN = 1.0, -1.0
-_FIRST_CAPACITY = 64
+_UNLEARN = -1.0
 _ROUNDING = 1e-6
 
 LAYOUT = {
     "tiles": Array("f", "tiles"),
     "pending": Array("f", f"{RANK} padded"),
-    "sign": Array("f", "", _UNLEARN, _LEARN),
+    "sign": Array("f", "", _UNLEARN, LEARN),
     "weights": Array("f", "features places"),
     "ridge": Array("f", "", 0),
 }
@@ -46,12 +46,10 @@ LAYOUT = {
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What K and W say about up to three rows, and all that learning these needs of them."""
+    """What K and W say about up to three rows."""
 
-    rows: Float[np.ndarray, "3 padded"]
-    """X; zeros where there are fewer rows or numbers."""
-    gains: Float[np.ndarray, "3 padded"]
-    """X K."""
+    rows: Float[np.ndarray, "3 dim"]
+    """X; zeros where there are fewer rows."""
     products: Float[np.ndarray, "3 3"]
     """X K Xᵀ."""
     responses: Float[np.ndarray, "3 classes"]
@@ -66,46 +64,35 @@ class Ridge:
     `observe` and `arrays` may settle what is pending, so they are not for two threads at once, either.
     """
 
-    def __init__(self, dim: int, ridge: float, classes: int = 0) -> None:
+    def __init__(self, dim: int, ridge: float, classes: int = 0, make_matrices: MakeMatrices = TiledMatrices) -> None:
         if not ridge > 0:
             raise ValueError(f"ridge must be positive, got {ridge}")
         self.dim = dim
         self.ridge = ridge
         self.classes = classes
-        self._tiles = identity_tiles(dim, 1.0 / ridge)
-        # K is `tiles − sign · pendingᵀ pending`: the newest downdate waits for the next pass (see triangle.py).
-        self._pending = np.zeros((RANK, round_up(dim)))
-        self._sign = _LEARN
-        self._W = np.zeros((dim, max(_FIRST_CAPACITY, classes)))
+        self._matrices = make_matrices(np.zeros((dim, classes)), ridge, None)
         self._observed: Observation | None = None
         """The last one, of K and W as they are."""
 
     @property
     def covariance(self) -> Float[np.ndarray, "dim dim"]:
         """K as a full matrix."""
-        # Of a copy: whoever only looks may do so from several threads.
-        tiles = self._tiles.copy()
-        _settle(tiles, self._pending.copy(), self._sign)
-        return to_dense(tiles, self.dim)
+        return self._matrices.covariance
 
     @property
     def weights(self) -> Float[np.ndarray, "dim classes"]:
         """W, read-only."""
-        view = self._W[:, : self.classes]
-        view.flags.writeable = False
-        return view
+        return self._matrices.weights
 
     def observe(self, rows: Float[np.ndarray, "k dim"]) -> Observation:
         """What is known about one to three rows; kept, so that they can be learned with half of the work."""
-        X = np.zeros(self._pending.shape)
-        X[: len(rows), : self.dim] = rows
+        X = np.zeros((RANK, self.dim))
+        X[: len(rows)] = rows
         if self._observed is None or not _have_same_bits(self._observed.rows, X):
-            G = np.empty_like(X)
-            settle_and_multiply(self._tiles, self._pending, self._sign, X, G)
-            products, responses = read(X, G, self._W, self.classes)
+            products, responses = self._matrices.read(X)
             energy = float(X[0] @ X[0])
             leverage = min(self.ridge * float(products[0, 0]) / energy, 1.0) if energy else 1.0
-            self._observed = Observation(X, G, products, responses, leverage)
+            self._observed = Observation(X, products, responses, leverage)
         return self._observed
 
     def scores(self, rows: Float[np.ndarray, "k dim"]) -> Float[np.ndarray, "k classes"]:
@@ -118,12 +105,9 @@ class Ridge:
         return self.observe(row[None]).leverage
 
     def grow(self, classes: int) -> None:
-        """Make room for more classes; capacity doubles, so growth costs nothing in the long run."""
-        if classes > self._W.shape[1]:
-            wider = np.zeros((self.dim, max(classes, 2 * self._W.shape[1])))
-            wider[:, : self.classes] = self._W[:, : self.classes]
-            self._W = wider
+        """Make room for more classes."""
         if classes > self.classes:
+            self._matrices.grow(classes)
             self.classes = classes
             self._observed = None
 
@@ -138,7 +122,7 @@ class Ridge:
 
         More than three rows go in blocks of three; if one block is refused, those before it stay learned.
         """
-        self._absorb(rows, targets, weights, _LEARN, information)
+        self._absorb(rows, targets, weights, LEARN, information)
 
     def unlearn(
         self,
@@ -165,41 +149,21 @@ class Ridge:
             roots, Y = np.zeros(RANK), np.zeros((RANK, self.classes))
             roots[:count] = np.sqrt(weights[block])
             Y[:count] = targets[block]
-            known = seen.gains, seen.products, Y - seen.responses
-            if not absorb(self._pending, *known, roots, self._W, sign, information):
+            correction, factor, found = find_update(seen.products, Y - seen.responses, roots, sign, information)
+            if not found:
                 raise StateError(explain_refusal(sign, self.ridge))
-            self._sign = sign
+            self._matrices.absorb(correction, factor, sign)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that `from_arrays` needs to continue bit for bit; the same, whatever was observed last."""
-        _settle(self._tiles, self._pending, self._sign)
-        return {
-            "tiles": self._tiles,
-            "pending": self._pending,
-            "sign": np.array(_LEARN),
-            "weights": self._W[:, : self.classes],
-            "ridge": np.array(self.ridge),
-        }
+        return self._matrices.arrays() | {"ridge": np.array(self.ridge)}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> "Ridge":
+    def from_arrays(cls, arrays: Arrays, make_matrices: MakeMatrices = TiledMatrices) -> "Ridge":
         """The state that `arrays` described."""
         dim, classes = arrays["weights"].shape
-        state = cls(dim, float(arrays["ridge"]), classes)
-        for name, mine in (("tiles", state._tiles), ("pending", state._pending)):
-            if arrays[name].shape != mine.shape:
-                raise ValueError(f"{name} has the shape {arrays[name].shape}, it must be {mine.shape}")
-        state._tiles[:] = arrays["tiles"]
-        state._pending[:] = arrays["pending"]
-        state._sign = float(arrays["sign"])
-        state._W[:, :classes] = arrays["weights"]
-        return state
-
-
-def _settle(tiles: Float[np.ndarray, " size"], pending: Float[np.ndarray, "3 padded"], sign: float) -> None:
-    """What the next pass would do, by that same pass, for the bits' sake."""
-    if pending.any():
-        settle_and_multiply(tiles, pending, sign, np.zeros_like(pending), np.empty_like(pending))
+        ridge = float(arrays["ridge"])
+        return cls(dim, ridge, classes, lambda *_: make_matrices(arrays["weights"], ridge, arrays))
 
 
 def _have_same_bits(one: Float[np.ndarray, "rows dim"], other: Float[np.ndarray, "rows dim"]) -> bool:
@@ -240,10 +204,7 @@ def solve(A: Float[np.ndarray, "dim dim"], Q: Float[np.ndarray, "dim classes"], 
     """The state whose K⁻¹ is A, the ridge included, and whose K⁻¹W is Q."""
     factor = _factor(A, "the merged state")
     K = scipy.linalg.cho_solve(factor, np.eye(len(A)))
-    state = Ridge(len(A), ridge, Q.shape[1])
-    state._tiles[:] = from_dense((K + K.T) / 2, 1.0 / ridge)
-    state._W[:, : state.classes] = scipy.linalg.cho_solve(factor, Q)
-    return state
+    return Ridge.from_arrays(pack(K, scipy.linalg.cho_solve(factor, Q), ridge))
 
 
 def _refuse_stranger(gained: Float[np.ndarray, "dim dim"]) -> None:

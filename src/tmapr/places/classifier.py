@@ -21,6 +21,7 @@ from tmapr.places.features import Features
 from tmapr.places.grid import LAYOUT as CELLS
 from tmapr.places.grid import Grid
 from tmapr.places.lessons import Kept, Ledger, Lesson, check_lesson, check_next
+from tmapr.places.matrices import MakeMatrices, TiledMatrices
 from tmapr.places.mixture import Mixtures
 from tmapr.places.projection import Projector, Subspace, fit_subspace
 from tmapr.places.settings import Extension as Extension
@@ -42,16 +43,25 @@ FITTED = {
 class Classifier:
     """The parts of A_t composed. An extension that is not in use is None."""
 
-    def __init__(self, settings: Places, grid: Grid, projector: Projector, reducer: Subspace) -> None:
+    def __init__(
+        self,
+        settings: Places,
+        grid: Grid,
+        projector: Projector,
+        reducer: Subspace,
+        make_matrices: MakeMatrices = TiledMatrices,
+    ) -> None:
         self.grid = grid
         self._settings = settings
         self._projector = projector
         self._reducer = reducer
-        self._ridge = Ridge(projector.dimension, settings.ridge, len(grid))
+        self._make_matrices = make_matrices
+        self._ridge = Ridge(projector.dimension, settings.ridge, len(grid), make_matrices)
         self._unscented = settings.unscented if "unscented" in settings.use else None
         self._features = Features(projector, self._unscented)
         self._variation = Variation(projector.width)
         self._mixtures = Mixtures(settings.mixture, reducer.dimension) if "mixture" in settings.use else None
+        self._reduced: tuple[Float[np.ndarray, " dim"], Float[np.ndarray, " small"]] | None = None
         self._attenuation = settings.attenuation if "attenuation" in settings.use else None
         self._ledger = Ledger()
         self._lock = Lock()
@@ -177,7 +187,11 @@ class Classifier:
 
     def continue_from(self, learned: Arrays) -> "Classifier":
         """One of the same map that knows what `arrays` of another described."""
-        return Classifier.from_arrays(self._settings, self.projection_arrays(), learned)
+        return Classifier.from_arrays(self._settings, self.projection_arrays(), learned, self._make_matrices)
+
+    def move(self, make_matrices: MakeMatrices) -> "Classifier":
+        """The same with K and W elsewhere."""
+        return Classifier.from_arrays(self._settings, self.projection_arrays(), self.arrays(), make_matrices)
 
     def return_to(self, other: "Classifier") -> None:
         """Know what another one of the same map knows, bit for bit; afterwards each goes its own way."""
@@ -201,7 +215,10 @@ class Classifier:
         return self.grid.around(places)
 
     def _reduce(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " small"]:
-        return self._reducer(descriptor[None])[0]
+        """The last one is kept: a frame that is observed and then learned is reduced once."""
+        if self._reduced is None or not np.array_equal(self._reduced[0], descriptor):
+            self._reduced = np.array(descriptor), self._reducer(descriptor[None])[0]
+        return self._reduced[1]
 
     def _targets(self, count: int, place: int) -> Float[np.ndarray, "k classes"]:
         targets = np.zeros((count, self._ridge.classes))
@@ -238,12 +255,15 @@ class Classifier:
         return learned | put("mixtures.", mixture.LAYOUT) if "mixture" in settings.use else learned
 
     @classmethod
-    def from_arrays(cls, settings: Places, fitted: Arrays, learned: Arrays) -> "Classifier":
+    def from_arrays(
+        cls, settings: Places, fitted: Arrays, learned: Arrays, make_matrices: MakeMatrices = TiledMatrices
+    ) -> "Classifier":
         """The classifier that the arrays described; ValueError where they do not belong together."""
         projector = settings.projection.load(fitted)
         reducer = Subspace(fitted["reducer.mean"], fitted["reducer.axes"])
         classifier = cls(settings, Grid.from_arrays(take(learned, "grid.")), projector, reducer)
-        classifier._ridge = Ridge.from_arrays(take(learned, "ridge."))
+        classifier._make_matrices = make_matrices
+        classifier._ridge = Ridge.from_arrays(take(learned, "ridge."), make_matrices)
         classifier._variation = Variation.from_arrays(take(learned, "variation."))
         if classifier._mixtures:
             classifier._mixtures = Mixtures.from_arrays(settings.mixture, take(learned, "mixtures."))

@@ -111,7 +111,7 @@ def check_next(lesson: Lesson, ledger: "Ledger", grid: Grid, features: int) -> N
 
 def is_named_right(lesson: Lesson) -> bool:
     """Whether it holds what it held when it was given its name."""
-    name = begin_name(lesson.after, lesson.rows).end(lesson.weights, lesson.place, lesson.cell)
+    name = _make_name(lesson.after, lesson.rows, lesson.weights, lesson.place, lesson.cell)
     return int.from_bytes(name, "little") == lesson.name
 
 
@@ -156,11 +156,10 @@ class Ledger:
         cell: CellIndex,
         descriptor: Float[np.ndarray, " width"],
         step: Float[np.ndarray, " width"] | None,
-        begun: "BegunName | None" = None,
     ) -> Lesson:
-        """Give a lesson its name and write it down; `begun` is what `begin_name` made of its rows here."""
-        after, begun = self._last, begun or begin_name(self._last, rows)
-        self._last = begun.end(weights, place, cell)
+        """Give a lesson its name and write it down."""
+        after = self._last
+        self._last = _make_name(after, rows, weights, place, cell)
         name = int.from_bytes(self._last, "little")
         self._write(name)
         return Lesson(rows, weights, place, cell, name, after, descriptor, step)
@@ -250,25 +249,12 @@ def _list_gained(state: Ledger, base: Ledger) -> Iterator[int]:
         raise StateError(f"a state lacks {known.total()} lessons of the base; only states that kept them can be merged")
 
 
-@dataclass(frozen=True, slots=True)
-class BegunName:
-    """A name of which the rows are hashed already: they are most of it."""
-
-    _rows: "blake2b"
-
-    def end(self, weights: Float[np.ndarray, " k"], place: int, cell: CellIndex) -> bytes:
-        """All of a lesson enters, so that one that was changed since has another name."""
-        total = self._rows.copy()
-        total.update(weights.tobytes())
-        total.update(",".join(map(str, (place, *cell))).encode())
-        return total.digest()
-
-
-def begin_name(after: bytes, rows: Float[np.ndarray, "k dim"]) -> BegunName:
-    """The name of a lesson with these rows behind another one."""
-    total = blake2b(after, digest_size=_BYTES)
-    total.update(np.ascontiguousarray(rows).data)
-    return BegunName(total)
+def _make_name(
+    after: bytes, rows: Float[np.ndarray, "k dim"], weights: Float[np.ndarray, " k"], place: int, cell: CellIndex
+) -> bytes:
+    """All of a lesson enters, so that one that was changed since has another name."""
+    told = ",".join(map(str, (place, *cell))).encode()
+    return _hash(after, np.ascontiguousarray(rows).data, weights.tobytes(), told)
 
 
 def _hash(*parts: bytes | memoryview) -> bytes:

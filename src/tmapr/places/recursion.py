@@ -2,8 +2,8 @@
 
 With G = XK from a pass over the triangle, `read` has the rest that an update needs of what is known, `absorb` changes
 it. Whoever wants scores and leverage needs no more than the first two, and an update that follows with the same rows
-nothing but the last. So rows are read without their weights, which nobody knows yet when a frame is observed; `absorb`
-puts them in afterwards, in 3×3 and in 3×places numbers.
+nothing but the last. So rows are read without their weights, which nobody knows yet when a frame is observed;
+`find_update` puts them in afterwards, in 3×3 and in 3×places numbers, wherever K and W are.
 """
 
 import numpy as np
@@ -21,12 +21,12 @@ def read(X, G, W, classes):
 
 
 @kernel
-def absorb(pending, G, products, residual, roots, W, sign, information):
-    """One block of rows that was read; False, and nothing learned, if the innovation is not positive.
+def find_update(products, residual, roots, sign, information):
+    """How to absorb a block of rows that was read: a correction C and a factor F, and whether there are any.
 
     The residual is Y − XW. With D = diag(roots), the roots of the weights, in front of X and Y, and so of G:
-    S = sign·I + XGᵀ, W += Gᵀ S⁻¹ (Y − XW), K −= sign · VᵀV with VᵀV = Gᵀ (sign·S)⁻¹ G; V is left pending.
-    Unlearning is the same with sign = −1.
+    S = sign·I + XGᵀ, W += GᵀC with C = S⁻¹ (Y − XW), K −= sign · VᵀV with V = F G and VᵀV = Gᵀ (sign·S)⁻¹ G.
+    Unlearning is the same with sign = −1. Nothing is to be learned if the innovation is not positive.
     """
     D = roots.reshape(-1, 1)
     weighted = D * products * roots
@@ -34,11 +34,16 @@ def absorb(pending, G, products, residual, roots, W, sign, information):
     narrow = _cholesky(weighted, sign, information)
     residual = D * residual
     if not (L[0, 0] > 0.0 and narrow[0, 0] > 0.0 and np.isfinite(residual.sum())):
-        return False
-    # W before the new downdate: both use the gain of the old K.
-    _add_outer(W, G, D * (sign * _solve_transpose(L, _solve(L, residual))))
-    _combine(np.sqrt(information) * _solve(narrow, np.diag(roots)), G, pending)
-    return True
+        return residual, weighted, False
+    correction = D * (sign * _solve_transpose(L, _solve(L, residual)))
+    return correction, np.sqrt(information) * _solve(narrow, np.diag(roots)), True
+
+
+@kernel
+def absorb(pending, G, W, correction, factor):
+    """W += Gᵀ C, and V = F G is left pending."""
+    _add_outer(W, G, correction)
+    _combine(factor, G, pending)
 
 
 @part

@@ -8,6 +8,7 @@ cosine of unit vectors is then good to 1e-7, far below what any gate resolves.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import isnan, nan
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Float32, Int, Shaped
@@ -39,6 +40,17 @@ LAYOUT = {
 """Of what `arrays` gives; rows are in the order of places."""
 
 
+@runtime_checkable
+class Multiply(Protocol):
+    """The products of all descriptors with a view, made elsewhere."""
+
+    def begin(self, view: Float32[np.ndarray, " dim"]) -> None:
+        """With the view that is asked for next."""
+
+    def __call__(self, view: Float32[np.ndarray, " dim"]) -> Float32[np.ndarray, " refs"]:
+        """To be read only."""
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """M₀, a row for each reference, by `places`; `frames` and `sequences` say which frame of which traverse it was.
@@ -67,6 +79,8 @@ class Memory:
     """The product of each descriptor with the mean."""
     keypoints: ReferenceKeypoints | None = None
     """By row; None where there are none, and matches cannot be verified. No part of what names a map."""
+    multiply: Multiply | None = None
+    """What multiplies a view with all descriptors, if not this processor."""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -75,6 +89,11 @@ class Memory:
         """The rows that belong to the given places; a place without references contributes none."""
         ranges = [np.arange(start, stop) for start, stop in self._slices(places)]
         return np.concatenate(ranges) if ranges else np.zeros(0, dtype=np.int64)
+
+    def begin(self, descriptor: Float[np.ndarray, " dim"], shared: Shared | None = None) -> None:
+        """Where comparing is done elsewhere, begin with what is compared next."""
+        if self.multiply:
+            self.multiply.begin((shared.remove(descriptor) if shared else descriptor).astype(np.float32))
 
     def similarities(
         self,
@@ -89,7 +108,11 @@ class Memory:
         own = shared.remove(descriptor) if shared else descriptor
         query = own.astype(np.float32)
         if places is None:
-            return self._relate((self.descriptors @ query).astype(float), self.sharing, own, shared)
+            products = self.multiply(query) if self.multiply else self.descriptors @ query
+            return self._relate(products.astype(float), self.sharing, own, shared)
+        if self.multiply:
+            rows = self.rows_of(places)
+            return self._relate(self.multiply(query)[rows].astype(float), self.sharing[rows], own, shared)
         slices = list(self._slices(places))
         parts = [self.descriptors[start:stop] @ query for start, stop in slices]
         sharing = [self.sharing[start:stop] for start, stop in slices]
@@ -102,8 +125,9 @@ class Memory:
     ) -> Float[np.ndarray, " probes"]:
         """Cosine with a fixed, evenly spread sample of the traverses: what a wrong reference looks like."""
         own = shared.remove(descriptor) if shared else descriptor
-        products = (self.probe_descriptors @ own.astype(np.float32)).astype(float)
-        return self._relate(products, self.sharing[self.probes], own, shared)
+        query = own.astype(np.float32)
+        products = self.multiply(query)[self.probes] if self.multiply else self.probe_descriptors @ query
+        return self._relate(products.astype(float), self.sharing[self.probes], own, shared)
 
     def _relate(
         self,

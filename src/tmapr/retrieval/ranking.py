@@ -19,3 +19,10 @@ def find_highest(values: Float[np.ndarray, " n"], count: int) -> Int[np.ndarray,
     bound = np.partition(highest, blocks - count)[blocks - count]
     reached = np.flatnonzero(values >= bound)
     return reached[np.argpartition(-values[reached], min(count, len(reached) - 1))[:count]]
+
+
+def sort_highest(values: Float[np.ndarray, " n"], count: int) -> Int[np.ndarray, " best"]:
+    """Where the so many highest numbers are, highest first and of equal ones the first: few are sorted."""
+    bound = np.partition(values, -count)[-count] if count < len(values) else -np.inf
+    reached = np.flatnonzero(values >= bound)
+    return reached[np.argsort(-values[reached], kind="stable")][:count]

@@ -19,6 +19,7 @@ from tmapr.keypoints import LazyKeypoints
 from tmapr.retrieval.condition import Shared
 from tmapr.retrieval.keypoints import ReferenceKeypoints
 from tmapr.retrieval.memory import Memory
+from tmapr.retrieval.ranking import sort_highest
 from tmapr.retrieval.verification import measure_surplus
 from tmapr.types import RANKED, Candidate, Comparison, PlaceScores, Recognition
 
@@ -87,26 +88,6 @@ class Retrieval(Settings):
         matches = self._match(memory, descriptor, scores, neighbourhood, compare, shared)
         return self._rank(memory, descriptor, matches, neighbourhood, leverage, count, keypoints)
 
-    def verify(
-        self,
-        memory: Memory,
-        descriptor: Float[np.ndarray, " dim"],
-        scores: PlaceScores | None,
-        neighbourhood: Neighbourhood,
-        compared: Comparison,
-        keypoints: LazyKeypoints,
-    ) -> Recognition:
-        """The second half of `search`, for a frame that was compared elsewhere and whose place is in doubt."""
-        allowed = self._allow(scores, neighbourhood)
-        rows = np.arange(len(memory)) if allowed is None else memory.rows_of(allowed)
-        total = compared.similarity + compared.place
-        looked_at = np.isin(memory.places[memory.probes], allowed or memory.places)
-        unseen = memory.probes[~looked_at]
-        elsewhere, modes = _Unseen(unseen, total[unseen]), scores.posterior if scores and self.grouped else None
-        matches = _Matches(rows, total[rows], elsewhere, allowed is not None, compared, modes)
-        leverage = scores.leverage if scores else None
-        return self._rank(memory, descriptor, matches, neighbourhood, leverage, None, keypoints)
-
     def _rank(
         self,
         memory: Memory,
@@ -119,8 +100,9 @@ class Retrieval(Settings):
     ) -> Recognition:
         if keypoints and matches.comparison and memory.keypoints:
             matches = self._verify(memory, matches, memory.keypoints, keypoints)
-        order = np.argsort(-matches.scores, kind="stable")
-        ranks = range(min(count or self.candidates, len(order)))
+        wanted = count or self.candidates
+        order = sort_highest(matches.scores, max(wanted, RANKED, self.support_matches))
+        ranks = range(min(wanted, len(order)))
         found = tuple(self._pick(memory, descriptor, matches, order, rank, neighbourhood) for rank in ranks)
         ranked = tuple(matches.rows[order[:RANKED]].tolist())
         return Recognition(found, leverage, matches.constrained, matches.comparison, ranked=ranked)
@@ -169,7 +151,7 @@ class Retrieval(Settings):
         self, memory: Memory, matches: "_Matches", references: ReferenceKeypoints, find: LazyKeypoints
     ) -> "_Matches":
         """Match local features with the best references, unless the descriptor leaves no doubt of the place."""
-        best = matches.rows[np.argsort(-matches.scores, kind="stable")[:VERIFIED]]
+        best = matches.rows[sort_highest(matches.scores, VERIFIED)]
         likely = np.exp(SHARPNESS * (matches.scores - matches.scores.max()))
         radius = self.support_radius or memory.reference.place
         here = _near(memory.positions[matches.rows], memory.positions[best[0]], radius)
@@ -206,21 +188,21 @@ class Retrieval(Settings):
         some, a place that merely looks alike is alone.
         """
         score, row = float(matches.scores[order[rank]]), int(matches.rows[order[rank]])
-        behind = order[rank:]
         if matches.modes is None:
             group = None
             support = self._is_near(memory, matches.rows[order[: self.support_matches]], row, group).mean()
         else:
             group = neighbourhood([int(memory.places[row])])
             support = matches.modes[group].sum()
-        rivals = matches.scores[behind][~self._is_near(memory, matches.rows[behind], row, group)]
+        away = ~self._is_near(memory, matches.rows, row, group)
+        away[order[:rank]] = False
         unseen = matches.unseen.scores[~self._is_near(memory, matches.unseen.rows, row, group)]
         return memory.name_candidate(
             row,
             similarity=memory.measure_cosine(row, descriptor),
             score=score,
             support=min(float(support), 1.0),
-            margin=score - float(max(rivals.max(initial=-np.inf), unseen.max(initial=-np.inf))),
+            margin=score - float(max(matches.scores[away].max(initial=-np.inf), unseen.max(initial=-np.inf))),
         )
 
     def _is_near(

@@ -13,7 +13,7 @@ from tmapr.artifacts.sources import Trust
 from tmapr.data.drives import locate
 from tmapr.data.sequence import Sequence
 from tmapr.data.survey import survey
-from tmapr.device.opening import choose_precision, open_backend, open_perceiver
+from tmapr.device import choose_precision, open_backend, open_perceiver
 from tmapr.exceptions import InputError
 from tmapr.experiment import Data, Experiment, find_home, is_data_there, open_data
 from tmapr.perception.perceiver import Perceiver

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tmapr.data.health import Detector
-from tmapr.device.opening import open_perceiver
+from tmapr.device import open_perceiver
 from tmapr.experiment import Opener
 from tmapr.perception.perceiver import Perceiver
 from tmapr.perception.settings import Perception

@@ -17,7 +17,7 @@ from tmapr.track.plugin import PluginTracker
 from tmapr.track.route import LAYOUT as ROUTE
 from tmapr.track.route import RouteTracker
 from tmapr.tracking import Tracking
-from tmapr.tracking.placers import Places
+from tmapr.tracking.place import Placer
 from tmapr.types import Estimate, Percept, Recognition
 
 __all__ = ["PaperTracker", "PluginTracker", "RouteTracker", "Track", "Tracker", "make_tracker", "track_layout"]
@@ -28,7 +28,7 @@ class Tracker(Protocol):
     """Owns what is carried from frame to frame."""
 
     @property
-    def placer(self) -> Places | None:
+    def placer(self) -> Placer | None:
         """What the route filter believes, and learns from its smoothed past; other methods have none."""
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
@@ -73,11 +73,11 @@ def track_layout(method: str) -> Layout:
     return PLUGIN if is_plugin(method) else PAPER if method == "paper" else ROUTE
 
 
-def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory, placer: Places | None = None) -> Tracker:
-    """One of the method that the settings name; the route filter's may have a placer elsewhere."""
+def make_tracker(tracking: Tracking, fusion: Fusion, memory: Memory) -> Tracker:
+    """One of the method that the settings name."""
     offer = tracking.choose_plugin()
     if offer:
         return PluginTracker(offer, tracking, fusion, memory)
     if tracking.method == "paper":
         return PaperTracker(tracking, fusion, memory)
-    return RouteTracker(tracking, fusion, memory, placer)
+    return RouteTracker(tracking, fusion, memory)

@@ -24,7 +24,6 @@ from tmapr.tracking.novelty import LAYOUT as NOVELTY
 from tmapr.tracking.novelty import Novelty
 from tmapr.tracking.place import LAYOUT as PLACER
 from tmapr.tracking.place import Placer
-from tmapr.tracking.placers import Places
 from tmapr.tracking.placing import PLACING, Placing, raise_certainty
 from tmapr.types import (
     NANOSECONDS,
@@ -62,9 +61,9 @@ LAYOUT = {
 class RouteTracker:
     """Owns the belief over the route and the Kalman filter's."""
 
-    def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory, placer: Places | None = None) -> None:
+    def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
         reference = memory.reference
-        self.placer: Places = placer or Placer(lay_route_of(memory), tracking.radius or reference.place)
+        self.placer = Placer(lay_route_of(memory), tracking.radius or reference.place)
         self.novelty = Novelty(self.placer.route.view)
         self.belief: Belief | None = None
         self._memory = memory

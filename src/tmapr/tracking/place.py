@@ -217,3 +217,10 @@ class Placer:
         self.reckoning, self._turned = Reckoning(self.radius), Turned.from_numbers(arrays["turned"])
         self.reckoning.restore(arrays["reckoned"])
         self.restore_learned(arrays)
+
+
+def weigh_route(compared: Comparison | None, placer: Placer | None) -> Float[np.ndarray, " refs"]:
+    """The log-evidence of each reference along the route, of a view that was compared with all of them."""
+    if compared is None or placer is None:
+        raise ValueError("views are weighed by the route filter, in a map that is searched")
+    return weigh(compared.take(placer.route.rows), placer.filter.share, placer.scale.weights)

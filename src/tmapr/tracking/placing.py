@@ -1,6 +1,6 @@
 """What is told of a frame's place: the belief after it, held against dead reckoning, and what the frame alone says.
 
-It needs where the camera may be, not how fast it is there: the same whether the filter ran here or on a device.
+It needs where the camera may be, not how fast it is there.
 """
 
 from dataclasses import dataclass

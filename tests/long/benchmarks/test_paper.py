@@ -16,7 +16,7 @@ import paper
 from commandline import command
 from paper_tables import compare_cells
 from repository import ROOT
-from tmapr.latency.random_vit import make_random_vit
+from tmapr.bench.random_vit import make_random_vit
 from tmapr.perception.salad import Salad
 from tmapr.reports.tables.table import Table, TableColumn
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from descriptor_field import CONDITIONS, DescriptorField
 from field import Trouble, mislead
 from made_up import record_percepts
 from tmapr.config import changed
@@ -10,7 +11,6 @@ from tmapr.labels import Labels
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import System, build, make_map
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from descriptor_field import CONDITIONS, DescriptorField
 from interruptions import results_of
 from made_up import record_percepts, run_block, write_block
 from tmapr.artifacts.documents.runs import Provenance
@@ -26,7 +27,6 @@ from tmapr.running.evaluating import evaluate_run
 from tmapr.running.finished import FinishedRun
 from tmapr.running.progressive import localize
 from tmapr.running.running import run_experiment
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.system import Map, build, resume
 

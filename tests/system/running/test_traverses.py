@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from commandline import command
+from descriptor_field import CONDITIONS, DescriptorField
 from filmed import film, seen_in
 from made_up import record_percepts
 from tmapr.artifacts.percepts import Recording
 from tmapr.artifacts.run import RunFolder
+from tmapr.bench.workload import revisit
 from tmapr.config import load_settings
 from tmapr.experiment import Experiment, load, read_experiment
-from tmapr.latency.workload import revisit
 from tmapr.reports.page.footage import Footage
 from tmapr.reports.page.matching import Matching
 from tmapr.reports.page.page import render_page
 from tmapr.reports.reported import ReportedRun
 from tmapr.running.finished import FinishedRun
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import drive
 from tmapr.system import Map, build, make_map
 from tmapr.types import NANOSECONDS, Fault, Status

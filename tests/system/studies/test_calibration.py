@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from descriptor_field import CONDITIONS, DescriptorField
 from made_up import car_fusion, paper_tracking, record_percepts, with_detour
 from tmapr.config import changed, differences
 from tmapr.config.tree import as_tree
 from tmapr.exceptions import InputError
 from tmapr.places.classifier import Places
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.studies.calibration import CalibrationData, calibrate, is_taken, list_choices, list_searched
 from tmapr.studies.scoring import Outcome, gather_evidence, score_drives

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from descriptor_field import CONDITIONS, DescriptorField
 from made_up import car_fusion, paper_tracking, record_percepts
 from tmapr.config import changed, differences
 from tmapr.config.tree import as_tree
@@ -10,7 +11,6 @@ from tmapr.evaluation.loops import correct_candidates, opportunities, score_loop
 from tmapr.places.classifier import Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 from tmapr.studies.calibration import LIKELIHOOD_WEIGHTS, CalibrationData
 from tmapr.studies.row_calibration import calibrate_row, keep_likelihoods

@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 
 from ridges import batch_weights, relative
 from tmapr.places.analytic import Ridge
-from tmapr.places.recursion import absorb, read
+from tmapr.places.recursion import absorb, find_update, read
 from tmapr.places.triangle import RANK, identity_tiles, round_up, settle_and_multiply
 
 
@@ -53,7 +53,8 @@ def test_another_thread_runs_while_an_update_does(rng, no_forced_switches):
 
     def update():
         settle_and_multiply(tiles, pending, 1.0, X, G)
-        absorb(pending, G, *read(X, G, W, 1), np.ones(RANK), W, 1.0, 1.0)
+        correction, factor, _ = find_update(*read(X, G, W, 1), np.ones(RANK), 1.0, 1.0)
+        absorb(pending, G, W, correction, factor)
 
     update()  # compiled before it is watched
     counted = 0

@@ -1,4 +1,6 @@
-"""What every ridge regression keeps, on the CPU and on a device, against the batch solution."""
+"""What every ridge regression keeps, with K and W in tiles or in torch, against the batch solution."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,16 +16,28 @@ from ridges import (
     snapshot,
     stream,
 )
-from tmapr.device.ridge import DeviceRidge
 from tmapr.exceptions import StateError
+from tmapr.gpu.torch_matrices import TorchMatrices
 from tmapr.places.analytic import Ridge
+from tmapr.places.matrices import MakeMatrices, TiledMatrices
 
 ODD_DIMS = [1, 2, 31, 33, 65, 131]
 
 
-@pytest.fixture(params=[Ridge, DeviceRidge], ids=["cpu", "device"])
+@dataclass
+class Kind:
+    make_matrices: MakeMatrices
+
+    def __call__(self, dim, ridge, classes=0):
+        return Ridge(dim, ridge, classes, self.make_matrices)
+
+    def from_arrays(self, arrays):
+        return Ridge.from_arrays(arrays, self.make_matrices)
+
+
+@pytest.fixture(params=[TiledMatrices, TorchMatrices], ids=["tiles", "torch"])
 def kind(request):
-    return request.param
+    return Kind(request.param)
 
 
 def test_the_covariance_is_the_inverse_of_the_weighted_information(kind, rng):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from descriptor_field import CONDITIONS, DescriptorField
 from made_up import record_percepts
 from tmapr.places.classifier import Classifier, Places
 from tmapr.places.projection import Projection
-from tmapr.simulation.percepts import CONDITIONS, DescriptorField
 from tmapr.simulation.route import block_loop, drive
 
 WORLD = DescriptorField.from_seed(3, dimension=32)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tmapr.retrieval.ranking import find_highest
+from tmapr.retrieval.ranking import find_highest, sort_highest
 
 
 @pytest.mark.parametrize("size", [1, 9, 10, 11, 1279, 1280, 1408, 5000])
@@ -23,3 +23,9 @@ def test_numbers_behind_the_last_whole_block_count(rng):
     values = rng.normal(size=1500)
     values[-1] = 9.0
     assert 1499 in find_highest(values, 10)
+
+
+@pytest.mark.parametrize("count", [1, 9, 10, 500, 501])
+def test_they_are_sorted_as_in_a_whole_sort_that_keeps_equal_ones_in_order(count, rng):
+    values = np.round(rng.normal(size=500), 1)
+    np.testing.assert_array_equal(sort_highest(values, count), np.argsort(-values, kind="stable")[:count])

@@ -2,22 +2,31 @@
 
 from typing import Literal
 
+import numpy as np
+from jaxtyping import Float
+
 from tmapr.artifacts.documents import Document
 
 Precision = Literal["float32", "float16", "int8"]
-PAPER_MS, PAPER_CARD = 44.2, "NVIDIA GeForce GTX 1080"
-"""The paper's whole cycle, in float32."""
 Runtime = Literal["onnxruntime", "torch", "plug-in"]
+Turns = Float[np.ndarray, " turns"]
 
 
 class StageLatency(Document):
-    """How long one stage takes, in milliseconds, and how often a second it could."""
+    """Milliseconds of one stage, and how often a second it could; the floor is its bytes over a copy's bandwidth."""
 
     mean_ms: float
     p95_ms: float
     hz: float | None = None
     p50_ms: float | None = None
     p99_ms: float | None = None
+    floor_ms: float | None = None
+
+    @classmethod
+    def of(cls, turns: Turns, floor_ms: float | None = None) -> "StageLatency":
+        """Condense the seconds of its turns."""
+        mean, p50, p95, p99 = (1e3 * float(each) for each in (turns.mean(), *np.percentile(turns, (50, 95, 99))))
+        return StageLatency(mean_ms=mean, p95_ms=p95, hz=1e3 / mean, p50_ms=p50, p99_ms=p99, floor_ms=floor_ms)
 
 
 class UpdateLatency(StageLatency):
@@ -28,38 +37,33 @@ class UpdateLatency(StageLatency):
     ratio: float
     worst_ms: float | None = None
 
-
-class DeviceStage(Document):
-    """A part of a frame on a device, by events; `floor_ms` is its bytes over a copy's bandwidth, if these bound it."""
-
-    mean_ms: float
-    p50_ms: float
-    p99_ms: float
-    floor_ms: float | None = None
+    @classmethod
+    def of(cls, turns: Turns, floor_ms: float | None = None) -> "UpdateLatency":
+        """Condense the seconds of its turns, three at least, and say whether they grow."""
+        first, middle, last = (1e3 * float(part.mean()) for part in np.array_split(turns, 3))
+        thirds, whole, worst = (first, middle, last), StageLatency.of(turns, floor_ms), 1e3 * float(turns.max())
+        return cls(**dict(whole), count=len(turns), thirds_ms=thirds, ratio=last / first, worst_ms=worst)
 
 
-class FrameLatency(Document):
-    """A whole frame, image in host memory to estimate and update, on the clock."""
-
-    p50_ms: float
-    p99_ms: float
-    floor_ms: float
-
-
-class Latency(Document):
-    """Milliseconds on the clock, without the warm-ups."""
+class EncoderNotes(Document):
+    """What images are encoded by, and where."""
 
     device: str
-    accelerator: str | None
+    accelerator: str | None = None
+    encoder_threads: int | None = None
+    precision: Precision
+    runtime: Runtime
+
+
+class Latency(EncoderNotes):
+    """Milliseconds on the clock, without the warm-ups; `ridge_update` is of K and W alone."""
+
+    encoder: str
+    weights: Literal["random", "trained"]
+    pose_head: bool
     processor: str
     cores: int
     threads: int
-    encoder_threads: int | None
-    precision: Precision
-    encoder: str
-    runtime: Runtime
-    weights: Literal["random", "trained"]
-    pose_head: bool
     versions: dict[str, str]
     warmups: int
     frames: int
@@ -72,14 +76,9 @@ class Latency(Document):
     extensions: tuple[str, ...]
     accepted: int
     updates: UpdateLatency
+    ridge_update: UpdateLatency | None = None
     stages: dict[str, StageLatency]
     lessons: int | None = None
     """That A₀ was taught of a made-up map, where these are fewer than its references."""
-    frame: FrameLatency | None = None
-    device_stages: dict[str, DeviceStage] | None = None
     bandwidth_gb_s: float | None = None
-    """Of a copy on the device, bytes read and written."""
-    link_gb_s: float | None = None
-    """Of a copy to the device."""
-    paper_ms: float | None = None
-    paper_card: str | None = None
+    """Of a copy where frames are localized, bytes read and written."""

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tmapr.artifacts.documents.latency import Latency
-from tmapr.reports.tables.latency import PAPER, tabulate_latency, tabulate_parts
+from tmapr.reports.tables.latency import PAPER, tabulate_latency
 
 
 def result(encoder="default", **changed):
@@ -105,37 +105,35 @@ def test_random_weights_are_told(weights, told):
     assert ("default, cpu float32: weights random: times only" in notes) is told
 
 
-def part(p50, floor=None):
-    return {"mean_ms": p50, "p50_ms": p50, "p99_ms": 2 * p50, "floor_ms": floor}
+def test_the_floor_stands_beside_what_was_measured_and_its_bandwidth_below():
+    found = result(stages={"search": {"mean_ms": 0.3, "p95_ms": 0.4, "floor_ms": 0.1}}, bandwidth_gb_s=20.4)
+    table = tabulate_latency([found])
+    assert rows(table)["search"]["default, cpu float32 floor_ms"] == 0.1
+    assert any("at the 20 GB/s of a copy in this run" in note for note in table.notes)
 
 
-@pytest.fixture
-def there():
-    """What `tmapr bench --device cuda` writes."""
-    return result(
-        accelerator="A GPU",
-        device_stages={"search_read": part(0.1, 0.08), "conclude": part(0.02)},
-        frame={"p50_ms": 1.4, "p99_ms": 2.4, "floor_ms": 0.3},
-        bandwidth_gb_s=4200.0,
-        link_gb_s=55.0,
-        paper_ms=44.2,
-        paper_card="NVIDIA GeForce GTX 1080",
-    )
+def test_updates_of_k_and_w_alone_have_a_row():
+    alone = {"count": 9, "mean_ms": 1.5, "p95_ms": 2.0, "thirds_ms": [1.0, 1.5, 2.0], "ratio": 2.0}
+    found = rows(tabulate_latency([result(ridge_update=alone), result("vit-b14")]))["updates of K and W alone"]
+    assert found["default, cpu float32 mean_ms"] == 1.5
+    assert found["vit-b14, cpu float32 mean_ms"] is None
+
+
+def test_the_eager_encoder_has_rows_where_one_was_timed():
+    eager = {"encode_eager": {"mean_ms": 12.0, "p95_ms": 13.0}}
+    assert "preparation, encoder, heads, eager float32" in rows(tabulate_latency([result(stages=eager), result()]))
+    assert "preparation, encoder, heads, eager float32" not in rows(tabulate_latency([result()]))
 
 
 @pytest.mark.parametrize(
-    ("title", "cells"),
-    [
-        ("search's read of the references", [0.1, 0.2, 0.08]),
-        ("scores and ranking", [0.02, 0.04, None]),
-        ("whole frame with update, on the clock", [1.4, 2.4, 0.3]),
-        ("the paper's, mean, on its NVIDIA GeForce GTX 1080", [44.2, None, None]),
-    ],
+    ("device", "precision", "told"), [("cuda", "float32", True), ("cuda", "float16", False), ("cpu", "float32", False)]
 )
-def test_parts_of_a_device_stand_beside_their_floor(title, cells, there):
-    found = {row["part"]: row for row in json.loads(tabulate_parts(there).json())["rows"]}
-    assert [found[title][key] for key in ("p50_ms", "p99_ms", "floor_ms")] == cells
+def test_float32_on_a_gpu_is_told_to_be_the_papers(device, precision, told):
+    notes = tabulate_latency([result(device=device, precision=precision)]).notes
+    assert any("float32 as in the paper's protocol" in note for note in notes) is told
 
 
-def test_without_a_device_there_are_no_parts():
-    assert tabulate_parts(result()) is None
+@pytest.mark.parametrize(("lessons", "told"), [(250, True), (None, False)])
+def test_lessons_fewer_than_references_are_told(lessons, told):
+    notes = tabulate_latency([result(references=20000, lessons=lessons)]).notes
+    assert any("20000 references (250 of them taught)" in note for note in notes) is told
