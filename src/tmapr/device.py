@@ -3,7 +3,9 @@
 Every command opens its perceiver here, so that a percept does not tell which of them made it.
 """
 
+import platform
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tmapr.perception import opening
@@ -55,3 +57,10 @@ def choose_precision(settings: Perception, device: str = "auto") -> Precision:
     from tmapr.perception.network import choose_device
 
     return settings.precision if choose_device(device).startswith("cuda") else "float32"
+
+
+def find_processor() -> str:
+    """The processor's name as the system tells it."""
+    table = Path("/proc/cpuinfo")
+    named = table.read_text(errors="replace").partition("model name")[2] if table.exists() else ""
+    return named.partition(":")[2].partition("\n")[0].strip() or platform.processor() or platform.machine()

@@ -4,14 +4,12 @@ Stages are timed one by one in a pass of their own, and wholes again: a sum of p
 """
 
 import os
-import platform
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import distributions
 from itertools import islice
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -19,6 +17,7 @@ import numpy as np
 
 from tmapr.artifacts.documents.latency import Latency, StageLatency, UpdateLatency
 from tmapr.bench.workload import LESSONS, MANY, VIT, WARM_UPS, Workload, revisit
+from tmapr.device import find_processor
 from tmapr.places.triangle import RANK
 from tmapr.retrieval.condition import Condition
 from tmapr.types import Estimate, Frame
@@ -160,10 +159,3 @@ def measure(work: Workload, updates: int) -> Latency:
         lessons=LESSONS if len(memory) > MANY and not work.settings.data.references else None,
         bandwidth_gb_s=1e-9 * bandwidth,
     )
-
-
-def find_processor() -> str:
-    """The processor's name as the system tells it."""
-    table = Path("/proc/cpuinfo")
-    named = table.read_text(errors="replace").partition("model name")[2] if table.exists() else ""
-    return named.partition(":")[2].partition("\n")[0].strip() or platform.processor() or platform.machine()

@@ -30,6 +30,7 @@ from tmapr.cli.run import run as run_verb
 from tmapr.cli.show import show
 from tmapr.cli.simulate import simulate
 from tmapr.cli.state import state
+from tmapr.cli.study import study
 from tmapr.cli.surroundings import demand_memory, explain, prepare
 from tmapr.cli.train import train
 from tmapr.cli.upkeep import upkeep
@@ -98,6 +99,7 @@ app.command()(view)
 app.command()(compare)
 app.command()(calibrate)
 app.command()(ablate)
+app.command()(study)
 app.command()(bench)
 app.command()(config)
 app.command()(preview)

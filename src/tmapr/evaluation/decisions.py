@@ -1,7 +1,8 @@
 """Decisions over time: the share of a drive on which it claims to know where it is, and the claims that are wrong.
 
-Wrong is farther from the truth than the radius of `loops`, or than two references of a sparser map lie apart. A frame
-is on the map where a reference is as near as that, and off it where none is within `OFF`; what lies between is neither.
+Wrong is farther from the truth than the radius of `loops`, or than two references of a sparser map lie apart, and
+whatever is farther than `WRONG`. A frame is on the map where a reference is as near as that, and off it where none is
+within `OFF`; what lies between is neither.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from tmapr.evaluation.errors import LEAST_MOTION, measure_consistency, position_
 from tmapr.evaluation.loops import RADIUS, correct_candidates, opportunities
 from tmapr.evaluation.off_map import list_stretches, measure_way
 
-OFF = 20.0
+OFF, WRONG = 20.0, 25.0
 _AGAINST = 2.0  # radians: more than a crossing street
 _STANDING = 0.05  # metres between two frames: less is a stop, whose references are one
 
@@ -50,7 +51,7 @@ class Mapped:
     @property
     def tolerance(self) -> float:
         """Metres from the truth up to which an estimate is right."""
-        return max(RADIUS, 2 * self.spacing)
+        return min(max(RADIUS, 2 * self.spacing), WRONG)
 
     def return_row(self, truth: Float[np.ndarray, "n 2"]) -> int:
         """The row from which a drive stays on the map, in the direction in which that was driven."""

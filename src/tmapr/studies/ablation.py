@@ -142,7 +142,7 @@ def run_rows(
     if not missing:
         return jobs
     # Processes that start afresh: a forked one could inherit a lock held by a thread of numba or BLAS.
-    with ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn"), _end_with_parent) as pool:
+    with ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn"), end_with_parent) as pool:
         pending = [pool.submit(job.run) for job in missing]
         try:
             for number, finished in enumerate(as_completed(pending), start=1):
@@ -156,7 +156,7 @@ def run_rows(
     return jobs
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """A worker whose parent was killed would wait for work for ever."""
     parent = parent_process()
 

@@ -35,3 +35,64 @@ class Decisions(Document):
     twin_localized: int = 0
     tolerance: float | None = None
     """Metres from the truth up to which an estimate is right."""
+
+
+class AskedDrive(Decisions):
+    """What a method made of one case of a study: a drive, at a rate, disturbed or foreign."""
+
+    drive: str
+    every: int
+    """Every so many frames were shown."""
+    disturbance: str | None = None
+    away: bool = False
+    """Whether nothing of it shows the map."""
+    localized_on_map: int
+    """Frames on the map that were `localized`."""
+    wrong_on_map: int
+    """Of them, those farther from the truth than the tolerance."""
+    median_m: float | None
+    """Of the error, of the `localized` frames on the map; None without one, as all that follow."""
+    first_median_m: float | None
+    """Of the plain first candidate's error, on the same frames."""
+    localized_rmse: float | None
+    localized_coverage95: float | None
+    """Share of them with the truth inside the stated 95 % ellipse."""
+
+
+class Machine(Document):
+    """Where something was computed."""
+
+    processor: str
+    cores: int
+    python: str
+    numpy: str
+    numba: str
+
+
+class MadeBy(Document):
+    """What a row follows from; with the same source, settings and data it is not computed again."""
+
+    commit: str | None
+    """Of the checkout; None outside of one."""
+    dirty: bool
+    """Whether the sources differed from the commit."""
+    source: str
+    """Digest of the source that can change the row, comments and docstrings apart."""
+    settings: str
+    data: str
+    """Digest of what the world is made from, or of the files of a real set, and of what is asked."""
+    machine: Machine
+
+
+class StudyRow(Document):
+    """What a method did in one world, or on one real set, of a study."""
+
+    name: str
+    kind: str
+    """The family; `real` for a real set."""
+    style: int | None
+    seed: int | None
+    spacing: float
+    """Metres from reference to reference."""
+    drives: dict[str, AskedDrive]
+    made_by: MadeBy

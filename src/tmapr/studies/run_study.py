@@ -1,0 +1,140 @@
+"""A study: rows that are missing are computed, one place a process, and kept when they are finished.
+
+A row is benchmarks/rows/STUDY/METHOD/PLACE.json. One that the present source makes with these settings from this data
+is kept; every other is computed anew.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from tmapr.artifacts.documents.decisions import StudyRow
+from tmapr.exceptions import InputError
+from tmapr.studies.ablation import end_with_parent
+from tmapr.studies.cases import PlaceCases, ask_place, list_cases
+from tmapr.studies.provenance import describe_maker, digest_method, digest_source
+from tmapr.studies.study_plan import Method, StudyPlan
+from tmapr.studies.worlds import Place, list_places
+from tmapr.types import Watch
+
+AGAIN = "tmapr study PLAN"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is missing of a place: a method and its digest each."""
+
+    asked: PlaceCases
+    missing: tuple[tuple[Method, str], ...]
+    source: str
+    data: str
+
+
+def run_study(
+    plan: StudyPlan,
+    rows: Path,
+    home: Path,
+    workers: int = 1,
+    tell: Callable[[str], None] = lambda _: None,
+    watch: Watch = iter,
+) -> dict[str, list[StudyRow]]:
+    """All rows of a plan by method, in the order of its places; those that are missing are computed."""
+    folder, places = rows / plan.name, list_places(plan)
+    jobs = list_jobs(plan, places, folder)
+    if missing := [job for job in jobs if job.missing]:
+        needed: dict[str, dict[str, Place]] = {}
+        for place in (place for job in missing for place in job.asked.places):
+            needed.setdefault(place.site, {})[place.name] = place
+        tell(f"{plan.name}: {sum(len(job.missing) for job in missing)} rows are missing, of {len(missing)} places")
+        prepared = [list(places.values()) for places in needed.values()]
+        _work(lambda pool: [pool.submit(_prepare, each, home) for each in prepared], "ready", workers, tell, watch)
+        _work(lambda pool: [pool.submit(_ask, job, folder, home) for job in missing], "asked", workers, tell, watch)
+    return {method.name: [load_row(_path(folder, method.name, place)) for place in places] for method in plan.method}
+
+
+def list_jobs(plan: StudyPlan, places: Sequence[Place], folder: Path) -> list[Job]:
+    """Of every place the methods that have no row of it."""
+    source = digest_source()
+    methods = [(method, digest_method(method)) for method in plan.method]
+    jobs = []
+    for place in places:
+        asked = list_cases(plan, place, places)
+        data = asked.digest()
+        missing = tuple(
+            (method, settings)
+            for method, settings in methods
+            if not is_current(_path(folder, method.name, place), source, settings, data)
+        )
+        jobs.append(Job(asked, missing, source, data))
+    return jobs
+
+
+def is_current(path: Path, source: str, settings: str, data: str) -> bool:
+    """Whether a row is kept that the same would be computed for; one that cannot be read is not."""
+    try:
+        made = load_row(path).made_by
+    except InputError:
+        return False
+    return (made.source, made.settings, made.data) == (source, settings, data)
+
+
+def load_row(path: Path) -> StudyRow:
+    """A row that is kept."""
+    return StudyRow.load(path, AGAIN)
+
+
+def load_rows(folder: Path) -> list[StudyRow]:
+    """All kept rows of a method."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no rows of {folder.name!r}; methods with rows are the folders of {folder.parent}")
+    return [load_row(path) for path in sorted(folder.glob("*.json"))]
+
+
+def _path(folder: Path, method: str, place: Place) -> Path:
+    return folder / method / f"{place.name}.json"
+
+
+def _work(
+    submit: Callable[[ProcessPoolExecutor], list[Future[str]]],
+    what: str,
+    workers: int,
+    tell: Callable[[str], None],
+    watch: Watch,
+) -> None:
+    """Several at a time, each by a process that starts afresh: a forked one could inherit a lock of numba or BLAS."""
+    with ProcessPoolExecutor(workers, get_context("spawn"), end_with_parent) as pool:
+        pending = submit(pool)
+        finished = as_completed(pending)
+        try:
+            for number in watch(range(len(pending))):
+                tell(f"{number + 1} of {len(pending)} {what}: {next(finished).result()}")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _prepare(places: Sequence[Place], home: Path) -> str:
+    """What shows the same streets lies in one folder, which only one process at a time may write."""
+    for place in places:
+        place.prepare(home, iter)
+    return places[0].site
+
+
+def _ask(job: Job, folder: Path, home: Path) -> str:
+    place = job.asked.place
+    settings = {method.name: digest for method, digest in job.missing}
+    for method, drives, spacing in ask_place(job.asked, [method for method, _ in job.missing], home):
+        path = _path(folder, method.name, place)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        StudyRow(
+            name=place.name,
+            kind=place.kind,
+            style=place.style,
+            seed=place.seed,
+            spacing=spacing,
+            drives=drives,
+            made_by=describe_maker(job.source, settings[method.name], job.data),
+        ).save(path)
+    return place.name
