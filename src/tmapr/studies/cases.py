@@ -6,25 +6,24 @@ recognised: the others of their settings are tried on that. Each case is recogni
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from tmapr.artifacts.documents.decisions import AskedDrive
-from tmapr.artifacts.percepts import Recording
 from tmapr.config.dump import tree_digest
 from tmapr.config.tree import as_tree
 from tmapr.evaluation.decisions import Judged, Mapped, judge_decisions
 from tmapr.evaluation.errors import measure_consistency, position_errors
 from tmapr.evaluation.loops import opportunities
+from tmapr.exceptions import InputError
 from tmapr.localizer import Localizer
 from tmapr.retrieval.memory import Memory
 from tmapr.running.progressive import RecognisedDrive, adapt, recognise_drive
-from tmapr.studies.disturbances import Disturbed, Setting, disturb, move_away, needs_another_place, pick_rows
+from tmapr.studies.disturbances import DISTURBANCES, Disturbed, Scene, move_away, needs_another_place, pick_rows
 from tmapr.studies.scoring import gather_judged
 from tmapr.studies.sequence_baselines import answer_first, answer_lines
-from tmapr.studies.study_plan import Disturb, Method, StudyPlan
-from tmapr.studies.worlds import OpenPlace, Place
+from tmapr.studies.study_plan import AskedMethod, Disturb, StudyPlan
+from tmapr.studies.worlds import OpenPlace, StudyPlace
 from tmapr.system import System, build, make_map
 
 
@@ -35,7 +34,7 @@ class Case:
     drive: str
     every: int
     disturbance: Disturb | None = None
-    foreign: Place | None = None
+    foreign: StudyPlace | None = None
 
     @property
     def title(self) -> str:
@@ -49,12 +48,12 @@ class Case:
 class PlaceCases:
     """All that a place is asked; `beside` is another one, whose frames disturbances may show."""
 
-    place: Place
+    place: StudyPlace
     cases: tuple[Case, ...]
-    beside: Place | None
+    beside: StudyPlace | None
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[StudyPlace]:
         """All that have to be made ready."""
         return [
             self.place,
@@ -69,7 +68,7 @@ class PlaceCases:
         return tree_digest({"place": self.place.name, "cases": told, "made_from": others})
 
 
-def list_cases(plan: StudyPlan, place: Place, places: Sequence[Place]) -> PlaceCases:
+def list_cases(plan: StudyPlan, place: StudyPlace, places: Sequence[StudyPlace]) -> PlaceCases:
     """What a plan asks a place."""
     others = [each for each in places if each.site != place.site and each.encoded == place.encoded]
     cases = [Case(drive, every) for drive in place.drives for every in plan.every]
@@ -85,17 +84,19 @@ def list_cases(plan: StudyPlan, place: Place, places: Sequence[Place]) -> PlaceC
     # The next one, and of the same kind if there is one.
     after = sorted(others, key=lambda each: (each.kind != place.kind, places.index(each) < places.index(place)))
     shows = any(needs_another_place(each.name) for each in plan.disturbance)
-    beside = after[0] if after and shows else None
+    if (shows or plan.foreign) and not after:
+        raise InputError(f"{plan.name}: {place.name} has no other place beside it to show frames of; ask two or more")
+    beside = after[0] if shows else None
     return PlaceCases(place, tuple(cases), beside)
 
 
 def ask_place(
-    asked: PlaceCases, methods: Sequence[Method], home: Path
-) -> Iterator[tuple[Method, dict[str, AskedDrive], float]]:
+    asked: PlaceCases, methods: Sequence[AskedMethod]
+) -> Iterator[tuple[AskedMethod, dict[str, AskedDrive], float]]:
     """What each method makes of every case, by title, and the spacing of its map, group by group of methods."""
-    opened = {place.name: place.open(home) for place in asked.places}
+    opened = {place.name: place.open() for place in asked.places}
     here = opened[asked.place.name]
-    groups: dict[str, list[Method]] = {}
+    groups: dict[str, list[AskedMethod]] = {}
     for method in methods:
         groups.setdefault(_name_group(method.system), []).append(method)
     for group in groups.values():
@@ -104,10 +105,10 @@ def ask_place(
         mapped = Mapped(memory.positions[memory.order], here.twins)
         found: dict[str, dict[str, AskedDrive]] = {method.name: {} for method in group}
         for case in asked.cases:
-            met = _meet(case, asked, opened, mapped)
-            drive = recognise_drive(localizer, met.recording)
+            recording, since = _meet(case, asked, opened, mapped)
+            drive = recognise_drive(localizer, recording)
             for method in group:
-                found[method.name][case.title] = _judge(case, method, drive, mapped, met.since)
+                found[method.name][case.title] = _judge(case, method, drive, mapped, since)
         yield from ((method, found[method.name], mapped.spacing) for method in group)
 
 
@@ -126,26 +127,21 @@ def _prepare(system: System, here: OpenPlace) -> Localizer:
 
 def _meet(case: Case, asked: PlaceCases, opened: Mapping[str, OpenPlace], mapped: Mapped) -> Disturbed:
     """The drive as it is met."""
-    place = case.foreign or asked.place
-    recording = opened[place.name].drives[case.drive]
+    recording = opened[(case.foreign or asked.place).name].drives[case.drive]
     if case.every > 1:
         recording = pick_rows(recording, range(0, len(recording), case.every))
     if case.foreign:
-        return Disturbed(move_away(recording))
+        return move_away(recording), 0
     if case.disturbance is None:
         leaves = case.drive in ("away", "turn")
-        return Disturbed(recording, mapped.return_row(recording.truth[recording.known]) if leaves else 0)
-    other = _choose_drive(opened[asked.beside.name]) if asked.beside else None
-    rows = tuple(round(share * len(recording)) for share in (case.disturbance.begin, case.disturbance.end))
-    setting = Setting(mapped.positions, other, (max(rows[0], 1), rows[1]), asked.place.seed or 0)
-    return disturb(case.disturbance.name, recording, setting)
+        return recording, mapped.return_row(recording.truth[recording.known]) if leaves else 0
+    other = next(iter(opened[asked.beside.name].drives.values())) if asked.beside else None
+    start, stop = (round(share * len(recording)) for share in (case.disturbance.begin, case.disturbance.end))
+    scene = Scene(recording, mapped.positions, other, max(start, 1), stop, asked.place.seed or 0)
+    return DISTURBANCES[case.disturbance.name](scene)
 
 
-def _choose_drive(beside: OpenPlace) -> Recording:
-    return next(iter(beside.drives.values()))
-
-
-def _judge(case: Case, method: Method, drive: RecognisedDrive, mapped: Mapped, since: int) -> AskedDrive:
+def _judge(case: Case, method: AskedMethod, drive: RecognisedDrive, mapped: Mapped, since: int) -> AskedDrive:
     system = method.system
     estimates = drive.replay(system.tracking, system.fusion)
     judged = replace(gather_judged(drive, estimates), nearest=_find_nearest(drive, drive.memory))

@@ -15,7 +15,7 @@ from tmapr.config.dump import tree_digest
 from tmapr.config.tree import as_tree
 from tmapr.device import find_processor
 from tmapr.plugins import TRACKING, choose_offer, is_plugin
-from tmapr.studies.study_plan import Method
+from tmapr.studies.study_plan import AskedMethod
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOTS = (
@@ -74,7 +74,7 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def digest_method(method: Method) -> str:
+def digest_method(method: AskedMethod) -> str:
     """Names what a method does: every setting, its baseline, and the version of a plug-in, which is imported."""
     system = method.system
     named = system.tracking.method

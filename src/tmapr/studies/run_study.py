@@ -15,8 +15,8 @@ from tmapr.exceptions import InputError
 from tmapr.studies.ablation import end_with_parent
 from tmapr.studies.cases import PlaceCases, ask_place, list_cases
 from tmapr.studies.provenance import describe_maker, digest_method, digest_source
-from tmapr.studies.study_plan import Method, StudyPlan
-from tmapr.studies.worlds import Place, list_places
+from tmapr.studies.study_plan import AskedMethod, StudyPlan
+from tmapr.studies.worlds import StudyPlace, list_places
 from tmapr.types import Watch
 
 AGAIN = "tmapr study PLAN"
@@ -27,7 +27,7 @@ class Job:
     """What is missing of a place: a method and its digest each."""
 
     asked: PlaceCases
-    missing: tuple[tuple[Method, str], ...]
+    missing: tuple[tuple[AskedMethod, str], ...]
     source: str
     data: str
 
@@ -41,20 +41,20 @@ def run_study(
     watch: Watch = iter,
 ) -> dict[str, list[StudyRow]]:
     """All rows of a plan by method, in the order of its places; those that are missing are computed."""
-    folder, places = rows / plan.name, list_places(plan)
+    folder, places = rows / plan.name, list_places(plan, home)
     jobs = list_jobs(plan, places, folder)
     if missing := [job for job in jobs if job.missing]:
-        needed: dict[str, dict[str, Place]] = {}
+        needed: dict[str, dict[str, StudyPlace]] = {}
         for place in (place for job in missing for place in job.asked.places):
             needed.setdefault(place.site, {})[place.name] = place
         tell(f"{plan.name}: {sum(len(job.missing) for job in missing)} rows are missing, of {len(missing)} places")
         prepared = [list(places.values()) for places in needed.values()]
-        _work(lambda pool: [pool.submit(_prepare, each, home) for each in prepared], "ready", workers, tell, watch)
-        _work(lambda pool: [pool.submit(_ask, job, folder, home) for job in missing], "asked", workers, tell, watch)
+        _work(lambda pool: [pool.submit(_prepare, each) for each in prepared], "ready", workers, tell, watch)
+        _work(lambda pool: [pool.submit(_ask, job, folder) for job in missing], "asked", workers, tell, watch)
     return {method.name: [load_row(_path(folder, method.name, place)) for place in places] for method in plan.method}
 
 
-def list_jobs(plan: StudyPlan, places: Sequence[Place], folder: Path) -> list[Job]:
+def list_jobs(plan: StudyPlan, places: Sequence[StudyPlace], folder: Path) -> list[Job]:
     """Of every place the methods that have no row of it."""
     source = digest_source()
     methods = [(method, digest_method(method)) for method in plan.method]
@@ -92,7 +92,7 @@ def load_rows(folder: Path) -> list[StudyRow]:
     return [load_row(path) for path in sorted(folder.glob("*.json"))]
 
 
-def _path(folder: Path, method: str, place: Place) -> Path:
+def _path(folder: Path, method: str, place: StudyPlace) -> Path:
     return folder / method / f"{place.name}.json"
 
 
@@ -115,23 +115,23 @@ def _work(
             raise
 
 
-def _prepare(places: Sequence[Place], home: Path) -> str:
+def _prepare(places: Sequence[StudyPlace]) -> str:
     """What shows the same streets lies in one folder, which only one process at a time may write."""
     for place in places:
-        place.prepare(home, iter)
+        place.prepare()
     return places[0].site
 
 
-def _ask(job: Job, folder: Path, home: Path) -> str:
+def _ask(job: Job, folder: Path) -> str:
     place = job.asked.place
     settings = {method.name: digest for method, digest in job.missing}
-    for method, drives, spacing in ask_place(job.asked, [method for method, _ in job.missing], home):
+    for method, drives, spacing in ask_place(job.asked, [method for method, _ in job.missing]):
         path = _path(folder, method.name, place)
         path.parent.mkdir(parents=True, exist_ok=True)
         StudyRow(
             name=place.name,
             kind=place.kind,
-            style=place.style,
+            style=place.world.style if place.world else None,
             seed=place.seed,
             spacing=spacing,
             drives=drives,

@@ -25,8 +25,8 @@ from tmapr.simulation.record import Plan, write_dataset
 from tmapr.simulation.traverse import Course, Traverse
 from tmapr.simulation.weather import find_weather
 from tmapr.studies.disturbances import thin_recording
-from tmapr.studies.study_plan import RealSets, StudyPlan, Worlds
-from tmapr.types import NANOSECONDS, Watch
+from tmapr.studies.study_plan import Kind, StudyPlan, Worlds
+from tmapr.types import NANOSECONDS
 
 ALIASED = 0.85
 """Share of the city of copies that is copies."""
@@ -34,6 +34,14 @@ _KEPT = "proving"
 """In data/ and runs/: folders of rendered worlds."""
 _COURSES: Mapping[str, Course] = {"night": "lap", "away": "detour", "turn": "u-turn"}
 _TRAINING = Training(epochs=40, patience=10, learning_rate=1e-3, decay_every=4)
+_REAL = {
+    "gardens-night": ("gardens", "day_right", "night_right"),
+    "gardens-left-night": ("gardens", "day_left", "night_right"),
+    "gardens-right-left": ("gardens", "day_right", "day_left"),
+    "kaist": ("kaist", "visible", "lwir"),
+}
+"""Folder, drive that is mapped, and drive that is asked."""
+_STREAM = ("stlucia_0845.npz", "stlucia_1410.npz", "stlucia_gt.csv")
 _METRES, _SECONDS = 2.0, 0.2
 """From one sampled frame of a stream of descriptors to the next: a car at 10 m/s."""
 
@@ -52,243 +60,174 @@ class OpenPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class WorldPlace:
-    """A rendered world: how it is made, when it is driven, and whether a pose head is trained in it."""
-
-    family: str
-    style: int
-    seed: int
-    day: str
-    other: str
-    """The weather of the labelled drive that is learned."""
-    night: str
-    aliasing: float
-    frames: int
-    drives: tuple[str, ...]
-    trained: bool = False
-    spacing: float = 0.0
-
-    encoded = True
-
-    @property
-    def kind(self) -> str:
-        """The family, with the city of copies as one of its own."""
-        return f"aliased {self.family}" if self.aliasing == ALIASED else self.family
-
-    @property
-    def site(self) -> str:
-        """The name of its folders."""
-        return f"{self.kind.replace(' ', '-')}-{self.style}"
-
-    @property
-    def name(self) -> str:
-        """Of its rows."""
-        return f"{self.site}-{self.spacing:g}m" if self.spacing else self.site
-
-    @property
-    def plan(self) -> Plan:
-        """What the world is made from."""
-        asked = {"family": self.family, "seed": self.seed, "aliasing": self.aliasing, "style": self.style}
-        return Plan.model_validate({"layout": "folder"} | asked).fit_style(self.frames)
-
-    @property
-    def traverses(self) -> list[Traverse]:
-        """All that is driven in it."""
-        driven: dict[str, tuple[str, Course]] = {"day": (self.day, "lap"), "other": (self.other, "lap")}
-        driven |= {name: (self.night, _COURSES[name]) for name in self.drives}
-        if self.trained:
-            driven |= {"day2": (self.day, "lap"), "wet": ("rain", "lap"), "day3": (self.day, "lap")}
-        return [
-            Traverse(name, find_weather(weather), zlib.crc32(f"{self.seed}/{name}".encode()), course, self.frames)
-            for name, (weather, course) in driven.items()
-        ]
-
-    def digest(self) -> str:
-        """Of the plan of the world, of its drives, and of what is done to its map."""
-        traverses = [asdict(each) for each in self.traverses]
-        made = {"plan": self.plan.model_dump(mode="json"), "traverses": traverses, "spacing": self.spacing}
-        return tree_digest(made | {"perception": self._experiment(Path()).perception.model_dump(mode="json")})
-
-    def _experiment(self, home: Path) -> Experiment:
-        roles = Data(
-            root=str(home / "data" / _KEPT / self.site),
-            train=("day", "day2", "other", "wet") if self.trained else (),
-            validation=("day3",) if self.trained else (),
-            reference="day",
-            adapt=("other",),
-            test=self.drives,
-        )
-        return Experiment(name=self.site, data=roles, training=_TRAINING)
-
-    def _folder(self, home: Path) -> RunFolder:
-        """One with a pose head has percepts of its own."""
-        return RunFolder(home / "runs" / _KEPT / (f"{self.site}-head" if self.trained else self.site))
-
-    def prepare(self, home: Path, watch: Watch = iter) -> None:
-        """Render, train and encode."""
-        experiment, folder = self._experiment(home), self._folder(home)
-        write_dataset(Path(experiment.data.root), self.plan, self.traverses, watch)
-        if self.trained:
-            train_pose_head(experiment, folder)
-        encoding = Encoding(experiment.with_head(folder), folder, watch=watch)
-        for name in ("day", "other", *self.drives):
-            encoding.recording(name)
-            encoding.publish()
-
-    def open(self, home: Path) -> OpenPlace:
-        """The percepts."""
-        folder = self._folder(home)
-        experiment = self._experiment(home).with_head(folder)
-
-        def load(name: str) -> Recording:
-            return load_recording(experiment, folder.percepts(name), name)
-
-        day = thin_recording(load("day"), self.spacing) if self.spacing else load("day")
-        drives = {name: load(name) for name in self.drives}
-        twins, error = self.plan.build_world().twins, read_head_error(experiment.perception.apr)
-        return OpenPlace(day, load("other"), drives, twins, error)
-
-
-@dataclass(frozen=True, slots=True)
-class RealPlace:
-    """A real set: two drives of images, or, without a folder of them, St Lucia's stream of descriptors."""
+class StudyPlace:
+    """Where a map is made and asked; those of one `site` show the same streets, and share a folder."""
 
     name: str
-    data: str
-    folder: str = ""
-    reference: str = ""
-    query: str = ""
-
-    kind = "real"
-    style = None
-    seed = None
-    drives = ("query",)
+    kind: str
+    site: str
+    drives: tuple[str, ...]
+    experiment: Experiment
+    """Its drives and their roles; a stream of descriptors has none but the folder."""
+    folder: RunFolder
+    world: Plan | None = None
+    traverses: tuple[Traverse, ...] = ()
+    spacing: float = 0.0
+    """Metres to which its map is thinned; 0: not at all."""
 
     @property
-    def site(self) -> str:
-        """The same for all drives of a place."""
-        return self.folder or self.name
+    def seed(self) -> int | None:
+        """Of its world; None of a real set."""
+        return self.world.seed if self.world else None
 
     @property
     def encoded(self) -> bool:
         """Whether its descriptors are the default encoder's."""
-        return bool(self.folder)
-
-    @property
-    def _files(self) -> list[Path]:
-        root = Path(self.data)
-        if not self.folder:
-            return [root / "descriptors" / name for name in _ST_LUCIA]
-        return [
-            path for drive in (self.reference, self.query) for path in sorted((root / self.folder / drive).iterdir())
-        ]
+        return bool(self.experiment.data.references)
 
     def digest(self) -> str:
-        """Of the files."""
-        root, found = Path(self.data), hashlib.sha256(self.name.encode())
-        there = root / self.folder / self.reference if self.folder else root / "descriptors" / _ST_LUCIA[0]
-        if not there.exists():
-            raise InputError(
-                f"real.data = {self.data!r}: holds no {there.relative_to(root)}; name the folder that does"
-            )
-        for path in self._files:
-            found.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-        return found.hexdigest()
+        """Names what it is made from: the plan of a world, the files of a real set."""
+        made = {"perception": self.experiment.perception.model_dump(mode="json"), "spacing": self.spacing}
+        if self.world:
+            driven = [asdict(each) for each in self.traverses]
+            return tree_digest(made | {"plan": self.world.model_dump(mode="json"), "traverses": driven})
+        files = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in self._list_files()}
+        return tree_digest(made | {name: hashlib.sha256(content).hexdigest() for name, content in files.items()})
 
-    def prepare(self, home: Path, watch: Watch = iter) -> None:
-        """Encode the images."""
-        if self.folder:
-            encoding = Encoding(self._experiment, self._folder(home), watch=watch)
-            for name in (self.reference, self.query):
-                encoding.recording(name)
-                encoding.publish()
+    def _list_files(self) -> list[Path]:
+        data = self.experiment.data
+        root = Path(data.root)
+        folders = [root / name for name in (*data.references, *data.test)] or [root]
+        absent = [folder for folder in folders if not folder.is_dir()]
+        if absent:
+            raise InputError(f"real.data: there is no {absent[0]}; name the folder that holds {self.site}")
+        files = [path for folder in folders for path in sorted(folder.iterdir())]
+        return files if self.encoded else [root / name for name in _STREAM]
 
-    def open(self, home: Path) -> OpenPlace:
-        """The percepts; nothing is adapted to."""
-        if not self.folder:
-            return _open_st_lucia(Path(self.data) / "descriptors")
-        folder = self._folder(home)
-        mapped, query = (
-            load_recording(self._experiment, folder.percepts(name), name) for name in (self.reference, self.query)
+    def prepare(self) -> None:
+        """Render, train and encode what is not there yet; only one process at a time may."""
+        if self.world:
+            write_dataset(Path(self.experiment.data.root), self.world, self.traverses)
+        if self.experiment.data.train:
+            train_pose_head(self.experiment, self.folder)
+        encoding, data = Encoding(self.experiment.with_head(self.folder), self.folder), self.experiment.data
+        for name in (*data.references, *data.adapt, *data.test):
+            encoding.recording(name)
+            encoding.publish()
+
+    def open(self) -> OpenPlace:
+        """Read what was made."""
+        experiment = self.experiment.with_head(self.folder)
+        data = experiment.data
+        if not self.encoded:
+            return open_stream(Path(data.root))
+        load = {
+            name: load_recording(experiment, self.folder.percepts(name), name)
+            for name in (*data.references, *data.adapt, *data.test)
+        }
+        mapped = load[data.references[0]]
+        return OpenPlace(
+            thin_recording(mapped, self.spacing) if self.spacing else mapped,
+            load[data.adapt[0]] if data.adapt else None,
+            {drive: load[name] for drive, name in zip(self.drives, data.test, strict=True)},
+            self.world.build_world().twins if self.world else (),
+            read_head_error(experiment.perception.apr),
         )
-        return OpenPlace(mapped, None, {"query": query})
-
-    @property
-    def _experiment(self) -> Experiment:
-        roles = Data(root=str(Path(self.data) / self.folder), reference=self.reference, test=(self.query,))
-        return Experiment(name=self.folder, data=roles)
-
-    def _folder(self, home: Path) -> RunFolder:
-        return RunFolder(home / "runs" / _KEPT / self.folder)
 
 
-_DRIVES = {
-    "gardens-night": ("gardens", "day_right", "night_right"),
-    "gardens-left-night": ("gardens", "day_left", "night_right"),
-    "gardens-right-left": ("gardens", "day_right", "day_left"),
-    "kaist": ("kaist", "visible", "lwir"),
-    "st-lucia": ("", "", ""),
-}
-_ST_LUCIA = ("stlucia_0845.npz", "stlucia_1410.npz", "stlucia_gt.csv")
+def list_places(plan: StudyPlan, home: Path) -> list[StudyPlace]:
+    """All places of a plan; `home` is the folder of data/ and runs/."""
+    worlds = list_worlds(plan.worlds, plan.drives, home) if plan.worlds else []
+    return worlds + ([make_real(name, Path(plan.real.data), home) for name in plan.real.sets] if plan.real else [])
 
 
-def _open_st_lucia(folder: Path) -> OpenPlace:
-    """Positions are invented along a line; of two frames one was kept, so two frame numbers are one sampled frame."""
-    pairs = np.char.partition(np.loadtxt(folder / _ST_LUCIA[2], dtype=str, delimiter=",", skiprows=1), ".")[..., 0]
-    shown = {int(query): int(reference) for query, reference in pairs[:, :2].tolist()}
-
-    def record(file: str, number: Mapping[int, int] | None) -> Recording:
-        with np.load(folder / file) as stored:
-            frames = [int(Path(str(name)).stem) for name in stored["files"]]
-            descriptors = stored["rp768"].astype(float)
-        along = np.array([number[frame] if number else frame for frame in frames]) * _METRES / 2
-        stamps = np.rint(np.arange(len(along)) * _SECONDS * NANOSECONDS).astype(np.int64)
-        truth = np.stack([along, np.zeros_like(along)], axis=1)
-        unit = descriptors / np.linalg.norm(descriptors, axis=1, keepdims=True)
-        return Recording.from_arrays(Path(file).stem, stamps, unit, truth=truth)
-
-    return OpenPlace(record(_ST_LUCIA[0], None), None, {"query": record(_ST_LUCIA[1], shown)})
-
-
-Place = WorldPlace | RealPlace
-"""Places of one `site` show the same streets."""
-
-
-def list_places(plan: StudyPlan) -> list[Place]:
-    """All places of a plan."""
-    worlds: list[Place] = [*list_worlds(plan.worlds, plan.drives)] if plan.worlds else []
-    return worlds + (list_real(plan.real) if plan.real else [])
-
-
-def list_real(real: RealSets) -> list[Place]:
-    """The real sets."""
-    return [RealPlace(name, real.data, *_DRIVES[name]) for name in real.sets]
-
-
-def list_worlds(worlds: Worlds, drives: Sequence[str]) -> list[WorldPlace]:
+def list_worlds(worlds: Worlds, drives: Sequence[str], home: Path) -> list[StudyPlace]:
     """So many of every family in every second style, each with a seed and weathers of its own."""
-    found: list[WorldPlace] = []
     weathers = zip(cycle(worlds.days), cycle(worlds.others), cycle(worlds.nights), strict=False)
-    for number, kind in enumerate(kind for kind in worlds.families for _ in range(worlds.count)):
-        family, place, last = kind.removeprefix("aliased "), number % worlds.count, (number + 1) % worlds.count == 0
-        copies = kind != family
-        day, other, night = next(weathers)
-        world = WorldPlace(
-            family=family,
-            style=worlds.first_style + 2 * place + 2 * worlds.count * copies,
-            seed=worlds.seed + number,
-            day=day,
-            other=other,
-            night=night,
-            aliasing=ALIASED if copies else worlds.aliasing,
-            frames=worlds.frames,
-            drives=tuple(drives),
-            trained=worlds.pose_head == "all" or (worlds.pose_head == "last" and last),
-            spacing=worlds.spacing,
+    numbered = [(kind, number) for kind in worlds.families for number in range(worlds.count)]
+    made = [
+        (number, _make_world(worlds, kind, number, worlds.seed + count, driven, drives, home))
+        for count, ((kind, number), driven) in enumerate(zip(numbered, weathers, strict=False))
+    ]
+    return [world for number, world in made if worlds.only == "all" or number == worlds.count - 1]
+
+
+def _make_world(
+    worlds: Worlds,
+    kind: Kind,
+    number: int,
+    seed: int,
+    weathers: tuple[str, str, str],
+    drives: Sequence[str],
+    home: Path,
+) -> StudyPlace:
+    day, other, night = weathers
+    family, aliasing = kind.removeprefix("aliased "), ALIASED if kind == "aliased city" else worlds.aliasing
+    # The city of copies has styles of its own.
+    style = worlds.first_style + 2 * (number + worlds.count * (kind != family))
+    asked = {"layout": "folder", "family": family, "seed": seed, "aliasing": aliasing, "style": style}
+    trained = worlds.pose_head == "all" or (worlds.pose_head == "last" and number == worlds.count - 1)
+    driven: dict[str, tuple[str, Course]] = {"day": (day, "lap"), "other": (other, "lap")}
+    driven |= {name: (night, _COURSES[name]) for name in drives}
+    driven |= {"day2": (day, "lap"), "wet": ("rain", "lap"), "day3": (day, "lap")} if trained else {}
+    site = f"{kind.replace(' ', '-')}-{style}"
+    data = Data(
+        root=str(home / "data" / _KEPT / site),
+        train=("day", "day2", "other", "wet") if trained else (),
+        validation=("day3",) if trained else (),
+        reference="day",
+        adapt=("other",),
+        test=tuple(drives),
+    )
+    return StudyPlace(
+        name=f"{site}-{worlds.spacing:g}m" if worlds.spacing else site,
+        kind=kind,
+        site=site,
+        drives=tuple(drives),
+        experiment=Experiment(name=site, data=data, training=_TRAINING),
+        # With a pose head percepts are others.
+        folder=RunFolder(home / "runs" / _KEPT / (f"{site}-head" if trained else site)),
+        world=Plan.model_validate(asked).fit_style(worlds.frames),
+        traverses=tuple(
+            Traverse(name, find_weather(weather), zlib.crc32(f"{seed}/{name}".encode()), course, worlds.frames)
+            for name, (weather, course) in driven.items()
+        ),
+        spacing=worlds.spacing,
+    )
+
+
+def make_real(name: str, data: Path, home: Path) -> StudyPlace:
+    """A real set: two drives of images, or St Lucia's stream of descriptors."""
+    if name not in _REAL:
+        root = str(data / "descriptors")
+        return StudyPlace(name, "real", name, ("query",), Experiment(data=Data(root=root)), RunFolder(home))
+    site, reference, query = _REAL[name]
+    roles = Data(root=str(data / site), reference=reference, test=(query,))
+    folder = RunFolder(home / "runs" / _KEPT / site)
+    return StudyPlace(name, "real", site, ("query",), Experiment(name=site, data=roles), folder)
+
+
+def open_stream(folder: Path) -> OpenPlace:
+    """Positions are invented along a line; of two frames one was kept, so two frame numbers are one sampled frame."""
+    table = np.loadtxt(folder / _STREAM[2], dtype=str, delimiter=",", skiprows=1)
+    shown = {int(Path(query).stem): int(Path(reference).stem) for query, reference in table[:, :2].tolist()}
+
+    def record(file: str, numbers: Mapping[int, int] | None) -> Recording:
+        with np.load(folder / file) as stored:
+            frames, descriptors = (
+                [int(Path(name).stem) for name in stored["files"].tolist()],
+                stored["rp768"].astype(float),
+            )
+        along = np.array([numbers[frame] if numbers else frame for frame in frames]) * _METRES / 2
+        stamps = np.rint(np.arange(len(along)) * _SECONDS * NANOSECONDS).astype(np.int64)
+        return Recording.from_arrays(
+            Path(file).stem,
+            stamps,
+            descriptors / np.linalg.norm(descriptors, axis=1, keepdims=True),
+            truth=np.stack([along, np.zeros_like(along)], axis=1),
         )
-        if last or worlds.only == "all":
-            found.append(world)
-    return found
+
+    return OpenPlace(record(_STREAM[0], None), None, {"query": record(_STREAM[1], shown)})
 
 
 def train_pose_head(experiment: Experiment, folder: RunFolder) -> None:
@@ -300,8 +239,7 @@ def train_pose_head(experiment: Experiment, folder: RunFolder) -> None:
 
     settings, device = prepare_for_training(experiment), choose_device("auto")
     checkpoints = Checkpoints(settings, folder, "apr")
-    if finished(checkpoints.history(), settings.training):
-        return
-    plan = plan_training(settings, "apr", TrainingData(settings, "apr", folder, device))
-    for _ in fit(plan, checkpoints, device):
-        pass
+    if not finished(checkpoints.history(), settings.training):
+        plan = plan_training(settings, "apr", TrainingData(settings, "apr", folder, device))
+        for _ in fit(plan, checkpoints, device):
+            pass
