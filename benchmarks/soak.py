@@ -28,28 +28,28 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "2")
 import numpy as np
 
 import tmapr
-from decision_tables import show_table
 from fault_drives import Learn
-from faults import open_world
-from proving import CHOOSING, HOME, REPORTING
-from proving_rows import ROWS
 from threads import limit_threads
 from tmapr.artifacts.documents import Document
-from tmapr.bench.measure import find_processor
 from tmapr.data.health import Detector
+from tmapr.device import find_processor
 from tmapr.experiment import load, read_experiment
 from tmapr.journal.writer import JournalWriter
 from tmapr.live.events import Answer, Arrival, Health, Scene
 from tmapr.live.session import begin_session
 from tmapr.live.sources.recorded import Iterated
 from tmapr.perception.opening import open_perceiver
+from tmapr.simulation.record import write_dataset
+from tmapr.studies.study_plan import Worlds
+from tmapr.studies.worlds import list_worlds
 from tmapr.types import NANOSECONDS, Estimate, Frame, Percept, Status
 
+HOME = Path(__file__).parents[1]
 HOUR = 36_000
 PERIOD = NANOSECONDS // 10
 MINUTE = 600
 """Frames."""
-WORLD = "city-1"
+WORLDS, WORLD = Worlds(first_style=1, count=5, seed=401), "city-1"
 """Its drives have 9.4 frames a second by themselves."""
 SAMPLE = "sample"
 THREADS = 2
@@ -218,14 +218,14 @@ def _find_percept(percepts: Sequence[Percept], number: int, lap: int) -> Percept
 
 def open_night(world: str, home: Path) -> tuple[Path, list[Frame]]:
     """The folder of a mapped day, and the frames of its night."""
+    folder, root, day = home / "runs/soak" / world, tmapr.locate_sample(), "noon"
     if world != SAMPLE:
-        ground = next(ground for ground in (*REPORTING, *CHOOSING) if ground.name == world)
-        folder, night, _ = open_world(ground, home)
-        return folder, night
-    folder, street = home / "runs/soak" / SAMPLE, tmapr.locate_sample()
+        root, day = home / "data/soak" / world, "day"
+        place = next(each for each in list_worlds(WORLDS, ("night",), home) if each.site == world)
+        write_dataset(root, place.world, [each for each in place.traverses if each.name in ("day", "night")])
     if not (folder / "map.npz").exists():
-        tmapr.make_map(street / "noon", folder, device="cpu")
-    return folder, list(tmapr.open_sequence(street / "night"))
+        tmapr.make_map(root / day, folder, device="cpu")
+    return folder, list(tmapr.open_sequence(root / "night"))
 
 
 def show_rows(rows: Sequence[SoakRow]) -> None:
@@ -250,17 +250,20 @@ def show_rows(rows: Sequence[SoakRow]) -> None:
         )
         for row in rows
     ]
-    show_table("an hour at 10 Hz on two cores", lines, (*heads, *times, "skipped", "differ offline"))
+    titles = ["", *heads, *times, "skipped", "differ offline"]
+    print("\nan hour at 10 Hz on two cores\n", f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}", sep="\n")
+    for name, cells in lines:
+        print(f"| {name} | {' | '.join(cells)} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--frames", type=int, default=HOUR, help="that come; 36 000 are an hour")
     parser.add_argument("--learn", choices=("off", "fused"), help="one mode of learning only")
-    parser.add_argument("--world", default=WORLD, help="of the proving grounds")
+    parser.add_argument("--world", default=WORLD, help="a rendered one by family and style, or the sample")
     parser.add_argument("--cores", default="0,1", help="that the live drive is pinned to")
     parser.add_argument("--home", type=Path, default=HOME, help="where data and maps are kept")
-    parser.add_argument("--rows", type=Path, default=ROWS / "soak", help="where rows are kept")
+    parser.add_argument("--rows", type=Path, default=HOME / "benchmarks/rows/soak", help="where rows are kept")
     given = parser.parse_args()
     cores = [int(core) for core in given.cores.split(",")]
     given.rows.mkdir(parents=True, exist_ok=True)

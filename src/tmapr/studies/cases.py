@@ -84,7 +84,7 @@ def list_cases(plan: StudyPlan, place: StudyPlace, places: Sequence[StudyPlace])
     # The next one, and of the same kind if there is one.
     after = sorted(others, key=lambda each: (each.kind != place.kind, places.index(each) < places.index(place)))
     shows = any(needs_another_place(each.name) for each in plan.disturbance)
-    if (shows or plan.foreign) and not after:
+    if (shows and not after) or (plan.foreign and len(places) == 1):
         raise InputError(f"{plan.name}: {place.name} has no other place beside it to show frames of; ask two or more")
     beside = after[0] if shows else None
     return PlaceCases(place, tuple(cases), beside)
