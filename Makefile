@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHOWN := .venv/ready-for-demo
 READY := .venv/ready
 
-.PHONY: demo test test-long net bench real worlds table styles sabotage learning places ablations paper lint audit pins clean
+.PHONY: demo test test-long net bench real worlds table paper lint audit pins clean
 
 demo: $(SHOWN)
 	$(BIN)/tmapr demo --out runs/demo
@@ -48,29 +48,10 @@ table: $(READY) $(FAMILIES:%=data/rendered-%/experiment.toml)
 data/rendered-%/experiment.toml: | $(READY)
 	$(BIN)/tmapr simulate data/rendered-$* --layout ms2 --family $* --seed 1 --traverses $(LAPS) --frames 600
 
-# Worlds in styles that nothing was chosen on, real sets, and what may happen to a robot. The rows of today's method are
-# in benchmarks/rows: without them, half an hour on two cores, and longer where pose heads are trained without a GPU.
-styles: $(READY)
-	$(BIN)/python benchmarks/styles.py
-
-# Real sets and the same worlds, method by method: which reference ranks first, and what the whole pipeline makes of it.
-places: $(READY)
-	$(BIN)/python benchmarks/real_places.py
-
-sabotage: $(READY)
-	$(BIN)/python benchmarks/sabotage.py
-
-learning: $(READY)
-	$(BIN)/python benchmarks/learning.py
-
 # The paper's experiments on its own data, DATA with ms2/ and sthereo/ or either, and its tables beside ours. What is
 # missing is told first; interrupted, it goes on. Days without a GPU. RUNS, WEIGHTS and OPTIONS are as in the file.
 paper: $(READY)
 	$(BIN)/python benchmarks/paper.py "$(DATA)" $(if $(RUNS),--runs "$(RUNS)") $(if $(WEIGHTS),--weights "$(WEIGHTS)") $(OPTIONS)
-
-# The paper's online half and ours, row by row, in the same worlds; its rows are kept as well.
-ablations: $(READY)
-	$(BIN)/python benchmarks/ablations.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -42,8 +42,8 @@ NOT_RUN = (
     "python benchmarks/device_", "python benchmarks/half_precision.py", "python benchmarks/bulk.py",  # the same
     ".venv/bin/python benchmarks/update.py --full",  # minutes to hours
     "python benchmarks/cluster.py", "OMP_NUM_THREADS=1 python benchmarks/scale_cost.py",
-    "python benchmarks/twins.py --choosing", "python benchmarks/learning.py --only", "python benchmarks/soak.py",
-    "python benchmarks/elsewhere.py --reporting", "python benchmarks/styles.py --choosing",
+    "python benchmarks/soak.py",
+    "tmapr study ",  # hours
 )  # fmt: skip
 """How they begin. Of these only the verb, the options, the target or the script are looked up."""
 

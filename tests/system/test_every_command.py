@@ -56,6 +56,7 @@ REFUSED = {
     "demo": ("--out street.toml --quick", "street.toml"),
     "compare": ("street.toml", "data.train"),
     "ablate": ("street.toml --set data.test=[]", "data.test"),
+    "study": ("street.toml", "street.toml"),
     "weights pull": ("dinov2 --from http://host/x --yes", "https"),
     "weights inspect": ("street.toml", "street.toml"),
     "weights train": ("head.safetensors --real nowhere", "nowhere"),
