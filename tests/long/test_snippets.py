@@ -21,6 +21,7 @@ from repository import ROOT
 from secure_site import PEM, serve
 from tables import GIVEN, LONG, NOT_RUN, REAL, is_apart
 from tmapr.experiment import is_data_there, read_experiment
+from tmapr.studies.study_plan import read_plan
 from world import copy_linked, make_world
 
 BLOCKS = {page: read_blocks(page) for page in PAGES}
@@ -113,9 +114,12 @@ def follow_command(typed, pulled):
 
 
 def follow_experiment(block):
-    """An experiment file is loaded; with its data at hand, a run would go through."""
+    """An experiment, or a study's plan, is loaded; with an experiment's data at hand, a run would go through."""
     path = Path(block.named_file(".toml") or "snippet.toml")
     path.write_text(block.text)
+    if "\npurpose = " in block.text:
+        assert read_plan(path).method
+        return
     data = read_experiment(path).data
     if all(is_data_there(data, name) for names in data.roles.values() for name in names):
         assert command("check", path.name) == 0, block.place
