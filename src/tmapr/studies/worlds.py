@@ -200,11 +200,11 @@ def make_real(name: str, data: Path, home: Path) -> StudyPlace:
     """A real set: two drives of images, or St Lucia's stream of descriptors."""
     if name not in _REAL:
         root = str(data / "descriptors")
-        return StudyPlace(name, "real", name, ("query",), Experiment(data=Data(root=root)), RunFolder(home))
+        return StudyPlace(name, name, name, ("query",), Experiment(data=Data(root=root)), RunFolder(home))
     site, reference, query = _REAL[name]
     roles = Data(root=str(data / site), reference=reference, test=(query,))
     folder = RunFolder(home / "runs" / _KEPT / site)
-    return StudyPlace(name, "real", site, ("query",), Experiment(name=site, data=roles), folder)
+    return StudyPlace(name, name, site, ("query",), Experiment(name=site, data=roles), folder)
 
 
 def open_stream(folder: Path) -> OpenPlace:

@@ -89,7 +89,7 @@ class StudyRow(Document):
 
     name: str
     kind: str
-    """The family; `real` for a real set."""
+    """The family; a real set is one of its own."""
     style: int | None
     seed: int | None
     spacing: float

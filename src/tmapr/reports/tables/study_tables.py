@@ -43,6 +43,7 @@ _AVERAGED: Mapping[str, tuple[str, int, Figure]] = {
     "median_m": ("median, m", 2, lambda each: each.median_m),
     "first_median_m": ("first candidate's, m", 2, lambda each: each.first_median_m),
     "localized_coverage95": ("in 95 %", 3, lambda each: each.localized_coverage95),
+    "recovered_after": ("back after, m", 1, lambda each: each.recovered_after),
 }
 """Means over the places."""
 _COMPARED: Mapping[str, tuple[str, int, Figure]] = {
