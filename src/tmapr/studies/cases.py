@@ -135,7 +135,7 @@ def _meet(case: Case, asked: PlaceCases, opened: Mapping[str, OpenPlace], mapped
     if case.disturbance is None:
         leaves = case.drive in ("away", "turn")
         return recording, mapped.return_row(recording.truth[recording.known]) if leaves else 0
-    other = next(iter(opened[asked.beside.name].drives.values())) if asked.beside else None
+    other = next(iter(opened[asked.beside.name].drives.values())) if asked.beside else recording
     start, stop = (round(share * len(recording)) for share in (case.disturbance.begin, case.disturbance.end))
     scene = Scene(recording, mapped.positions, other, max(start, 1), stop, asked.place.seed or 0)
     return DISTURBANCES[case.disturbance.name](scene)

@@ -31,7 +31,7 @@ class Scene:
 
     drive: Recording
     mapped: Float[np.ndarray, "refs 2"]
-    other: Recording | None
+    other: Recording
     start: int
     stop: int
     seed: int
@@ -41,16 +41,9 @@ class Scene:
         """Nanoseconds from frame to frame."""
         return int(np.median(np.diff(self.drive.stamps)))
 
-    @property
-    def elsewhere(self) -> Recording:
-        """The other place's drive."""
-        if self.other is None:
-            raise ValueError("no other place was given")
-        return self.other
-
-    def show_elsewhere(self, count: int) -> list[Percept]:
+    def show_other(self, count: int) -> list[Percept]:
         """Usable frames of the other place, from its beginning again where they do not suffice."""
-        usable = [percept for percept in self.elsewhere.percepts if not percept.fault]
+        usable = [percept for percept in self.other.percepts if not percept.fault]
         return [usable[row % len(usable)] for row in range(count)]
 
 
@@ -183,7 +176,7 @@ def _insert(scene: Scene) -> Disturbed:
     """Frames of another place from the stretch's beginning on, in the drive's own time step; then it goes on."""
     drive, at, step = scene.drive, scene.start, scene.interval
     begins = drive.percepts[at - 1].stamp + step
-    shown = scene.show_elsewhere(SHOWN)
+    shown = scene.show_other(SHOWN)
     foreign = [replace(each, stamp=begins + row * step, position=None) for row, each in enumerate(shown)]
     rest = [replace(each, stamp=each.stamp + SHOWN * step) for each in drive.percepts[at:]]
     foreign[0], rest[0] = replace(foreign[0], shift=None), replace(rest[0], shift=None)
@@ -220,9 +213,7 @@ DISTURBANCES: Mapping[str, Disturbance] = MappingProxyType(
         "pose head mirrored": _say_poses(lambda by: 2 * by.mapped.mean(axis=0) - by.drive.truth),
         "pose head 100 m off": _say_poses(lambda by: by.drive.truth + np.array([ASIDE, 0.0])),
         "pose head frozen": _say_poses(lambda by: np.tile(by.drive.truth[0], (len(by.drive), 1))),
-        "pose head of another place": _say_poses(
-            lambda by: by.elsewhere.truth[np.arange(len(by.drive)) % len(by.elsewhere)]
-        ),
+        "pose head of another place": _say_poses(lambda by: by.other.truth[np.arange(len(by.drive)) % len(by.other)]),
         "stamps × 0.25": _scale_stamps(0.25),
         "stamps × 4": _scale_stamps(4.0),
         "every tenth frame": _order(lambda frames, _: range(0, frames, 10), whole=True),
@@ -238,7 +229,7 @@ DISTURBANCES: Mapping[str, Disturbance] = MappingProxyType(
         "clock back": _set_clock(-_HOUR),
         "frozen": _freeze,
         "descriptors of noise": _show(_draw_noise),
-        "descriptors of another place": _show(lambda by, count: [each.descriptor for each in by.show_elsewhere(count)]),
+        "descriptors of another place": _show(lambda by, count: [each.descriptor for each in by.show_other(count)]),
         "frames of another place": _insert,
     }
 )

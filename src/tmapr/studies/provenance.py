@@ -33,45 +33,35 @@ def digest_source(roots: Sequence[str] = ROOTS, folder: Path = PACKAGE) -> str:
     waiting, trees = list(roots), dict[str, ast.Module]()
     while waiting:
         name = waiting.pop()
-        file = None if name in trees else _find_file(name, folder)
-        if file is not None:
-            trees[name] = ast.parse(file.read_text())
-            waiting += [parent for found in _list_imports(trees[name], folder.name) for parent in _list_parents(found)]
+        path = folder.joinpath(*name.split(".")[1:])
+        files = [each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()]
+        if files and name not in trees:
+            trees[name] = ast.parse(files[0].read_text())
+            waiting += _list_imports(trees[name], folder.name)
     found = hashlib.sha256()
     for name, tree in sorted(trees.items()):
         found.update(f"{name} {ast.dump(_strip_texts(tree))}\n".encode())
     return found.hexdigest()
 
 
-def _find_file(name: str, folder: Path) -> Path | None:
-    path = folder.joinpath(*name.split(".")[1:])
-    return next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)
-
-
 def _list_imports(tree: ast.Module, package: str) -> Iterator[str]:
+    """What may be a module of the package, and the packages that it is in, short of the outermost."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names if each.name.startswith(f"{package}."))
-        elif isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith(f"{package}."):
-            yield from (f"{node.module}.{each.name}" for each in node.names)
-
-
-def _list_parents(name: str) -> list[str]:
-    """The module and the packages that it is in, short of the outermost."""
-    parts = name.split(".")
-    return [".".join(parts[:end]) for end in range(2, len(parts) + 1)]
+        begins = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        for each in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+            parts = f"{begins}{each.name}".split(".")
+            if parts[0] == package:
+                yield from (".".join(parts[:end]) for end in range(2, len(parts) + 1))
 
 
 def _strip_texts(tree: ast.Module) -> ast.Module:
-    """Without statements that are a text and nothing else, which do nothing."""
+    """Without statements that are a constant and nothing else, docstrings among them: they do nothing."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [each for each in node.body if not _is_text(each)]
+            node.body = [
+                each for each in node.body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+            ]
     return tree
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def digest_method(method: AskedMethod) -> str:

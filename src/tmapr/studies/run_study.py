@@ -7,6 +7,7 @@ is kept; every other is computed anew.
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -110,8 +111,9 @@ def _work(
         try:
             for number in watch(range(len(pending))):
                 tell(f"{number + 1} of {len(pending)} {what}: {next(finished).result()}")
-        except BaseException:
+        except BaseException as stop:
             pool.shutdown(cancel_futures=True)
+            stop.add_note(f"{what}: what is done is kept; the same command goes on")
             raise
 
 
@@ -122,7 +124,15 @@ def _prepare(places: Sequence[StudyPlace]) -> str:
     return places[0].site
 
 
+@cache
+def _digest_loaded() -> str:
+    """Of the modules that this process has loaded."""
+    return digest_source()
+
+
 def _ask(job: Job, folder: Path) -> str:
+    if _digest_loaded() != job.source:
+        raise InputError("the source of tmapr was changed while the study began; give the same command again")
     place = job.asked.place
     settings = {method.name: digest for method, digest in job.missing}
     for method, drives, spacing in ask_place(job.asked, [method for method, _ in job.missing]):
