@@ -39,7 +39,7 @@ NOT_RUN = (
     "tmapr map street.toml --cluster tcp:",  # no cluster; tests/long/cluster has one
     "tmapr upkeep ",  # of maps of one's own
     "tmapr bench --device cuda", "tmapr weights train",  # need a GPU
-    "python benchmarks/device_", "python benchmarks/half_precision.py", "python benchmarks/bulk.py",  # the same
+    "python benchmarks/gpu.py", "python benchmarks/half_precision.py", "python benchmarks/bulk.py",  # the same
     ".venv/bin/python benchmarks/update.py --full",  # minutes to hours
     "python benchmarks/cluster.py", "OMP_NUM_THREADS=1 python benchmarks/scale_cost.py",
     "python benchmarks/soak.py",

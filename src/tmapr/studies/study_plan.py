@@ -15,6 +15,7 @@ from tmapr.config.paths import from_folder, replace_paths
 from tmapr.config.tree import Tree, from_tree
 from tmapr.exceptions import InputError
 from tmapr.plugins import TRACKING, choose_offer, is_plugin
+from tmapr.simulation.weather import NAMED
 from tmapr.studies.disturbances import DISTURBANCES
 from tmapr.system import System
 
@@ -42,6 +43,13 @@ class Worlds(Settings):
     pose_head: Literal["none", "last", "all"] = Field("none", description="which of each family's worlds have one")
     spacing: float = Field(0.0, ge=0, description="metres to which maps are thinned; 0: not at all")
 
+    @model_validator(mode="after")
+    def _check(self) -> "Worlds":
+        unknown = [name for name in (*self.days, *self.others, *self.nights) if name not in NAMED]
+        if unknown:
+            raise ValueError(f"worlds: weather {unknown[0]!r} is not known; known are {', '.join(NAMED)}")
+        return self
+
 
 class RealSets(Settings):
     """Real traverses with invented positions."""
@@ -54,9 +62,19 @@ class Disturb(Settings):
     """What is done to drives, each time to the drive as it was recorded."""
 
     name: str = Field(description="what happens")
-    drives: tuple[str, ...] = Field(("night", "query"), description="to which drives; a real set's is its query")
+    drives: tuple[DriveName | Literal["query"], ...] = Field(
+        ("night", "query"), description="a real set's is its query"
+    )
     begin: float = Field(0.4, ge=0, lt=1, description="where it begins, a share of the drive")
     end: float = Field(0.6, gt=0, le=1, description="where it ends")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Disturb":
+        if self.name not in DISTURBANCES:
+            raise ValueError(f"disturbance.name = {self.name!r}: is not known; known are {', '.join(DISTURBANCES)}")
+        if self.begin >= self.end:
+            raise ValueError(f"disturbance {self.name!r}: begin = {self.begin:g} must be less than end = {self.end:g}")
+        return self
 
 
 class AskedMethod(Settings):
@@ -73,7 +91,7 @@ class AskedMethod(Settings):
         """Its settings."""
         tree: Tree = {}
         override_tree(tree, self.set)
-        return from_tree(System, tree, f"method {self.name!r}")
+        return from_tree(System, tree, "set")
 
 
 class StudyPlan(Settings):
@@ -102,9 +120,6 @@ class StudyPlan(Settings):
             twice = [name for name in names if names.count(name) > 1]
             if twice:
                 raise ValueError(f"{twice[0]!r} is there twice; name each method and each disturbance once")
-        unknown = [each.name for each in self.disturbance if each.name not in DISTURBANCES]
-        if unknown:
-            raise ValueError(f"disturbance.name = {unknown[0]!r}: is not known; known are {', '.join(DISTURBANCES)}")
         return self
 
 
@@ -121,7 +136,10 @@ def read_plan(path: Path, overrides: Sequence[str] = (), method: str | None = No
     plan = from_tree(StudyPlan, tree, str(path))
     methods = _choose_methods(plan, [each for each in overrides if each not in own], method, path)
     for each in methods:
-        _check_method(each)
+        try:
+            _check_method(each)
+        except InputError as error:
+            raise InputError(f"{path}: method {each.name!r}: {error}") from None
     return plan.model_copy(update={"method": tuple(methods)})
 
 
@@ -147,8 +165,6 @@ def _check_method(method: AskedMethod) -> None:
     """What cannot be asked is refused before anything is rendered."""
     system = method.system
     if system.labels.mode != "off":
-        raise InputError(
-            f"method {method.name!r}: labels.mode = {system.labels.mode!r}, and a study learns nothing; leave it off"
-        )
+        raise InputError(f"labels.mode = {system.labels.mode!r}: a study learns nothing; leave it off")
     if is_plugin(system.tracking.method):
         choose_offer("tracking.method", system.tracking.method, TRACKING)

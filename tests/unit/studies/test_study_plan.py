@@ -8,13 +8,13 @@ from tmapr.studies.study_plan import read_plan
 from tmapr.studies.worlds import list_places
 
 PLANS = sorted((ROOT / "experiments/studies").glob("*.toml"))
-WORLDS = "[worlds]\nfirst_style = {}\nseed = 1\n"
+WORLDS = "[worlds]\nfirst_style = {}\nseed = 1\n{}\n"
 
 
 @pytest.fixture
 def plan(tmp_path):
-    def write(*lines, style=2, purpose="choose"):
-        text = [f'name = "trial"\npurpose = "{purpose}"', *lines, WORLDS.format(style) if style else ""]
+    def write(*lines, style=2, purpose="choose", more=""):
+        text = [f'name = "trial"\npurpose = "{purpose}"', *lines, WORLDS.format(style, more) if style else ""]
         (tmp_path / "trial.toml").write_text("\n".join(text))
         return tmp_path / "trial.toml"
 
@@ -52,9 +52,11 @@ def test_the_worlds_for_choosing_stay_the_same():
         ((), {"style": 2, "purpose": "report"}, ("first_style = 2", "odd")),
         ((), {"style": 0}, ("[worlds]", "[real]")),
         (("drive = ['night']",), {}, ("drive", "drives")),
+        ((), {"more": "nights = ['noght']"}, ("worlds", "'noght'", "night")),
         (("every = [0]",), {}, ("every", "[0]")),
         (("drives = ['noon']",), {}, ("drives", "'noon'")),
         (("[[disturbance]]\nname = 'earthquake'",), {}, ("disturbance.name", "'earthquake'", "teleport")),
+        (("[[disturbance]]\nname = 'stop'\nbegin = 0.7",), {}, ("'stop'", "begin = 0.7", "end = 0.6")),
         (("[[method]]\nname = 'a'\n[[method]]\nname = 'a'",), {}, ("'a'", "twice")),
         (("[[method]]\nname = 'a'\nset = ['places.cel = 3']",), {}, ("method 'a'", "places.cel", "'cell'")),
         (("[[method]]\nname = 'a'\nset = ['tracking.method = \"plugin:none\"']",), {}, ("plugin:none", "install")),
@@ -65,7 +67,7 @@ def test_a_plan_that_means_nothing_is_refused(plan, lines, given, named):
     with pytest.raises(InputError) as refused:
         read_plan(plan(*lines, **given))
     assert "\n" not in str(refused.value)
-    assert all(word in str(refused.value) for word in named)
+    assert all(word in str(refused.value) for word in ("trial.toml", *named))
 
 
 def test_a_plan_that_is_not_there_is_told_with_those_that_are(tmp_path):
