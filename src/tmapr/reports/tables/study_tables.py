@@ -3,7 +3,7 @@
 A difference is taken place by place; its 95 % interval is Student's over places.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -14,28 +14,25 @@ from tmapr.reports.tables.table import Table, TableCell, TableColumn
 Rows = Mapping[str, Sequence[StudyRow]]
 """Of each method."""
 Figure = Callable[[AskedDrive], float | None]
-ALL = "all"
-FOREIGN = "foreign drives"
+Groups = dict[tuple[str, str], dict[str, list[AskedDrive]]]
+"""By what was asked and family, of each place its drives: several where they are of other places."""
+ALL, FOREIGN = "all", "foreign drives"
 
 
-def _share(part: int, whole: int) -> float | None:
+def _share(part: float, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _off(each: AskedDrive) -> float | None:
-    return _share(each.off_localized + each.twin_localized, each.off_map + each.twin_frames)
+def _count_off(each: AskedDrive) -> int:
+    return each.off_localized + each.twin_localized
 
 
-_COUNTED: Mapping[str, tuple[str, int | None, Callable[[Sequence[AskedDrive]], TableCell]]] = {
+_COUNTED: Mapping[str, tuple[str, int, Callable[[Sequence[AskedDrive]], float | None]]] = {
     "frames": ("frames", 0, lambda drives: sum(each.frames for each in drives)),
     "wrong": ("wrong", 0, lambda drives: sum(each.wrong_on_map for each in drives)),
-    "wrong_in_1000": ("in 1000", 1, lambda drives: _in_1000(drives)),
+    "wrong_in_1000": ("in 1000", 1, lambda drives: _count_in_1000(drives)),
     "off_map": ("off map", 0, lambda drives: sum(each.off_map + each.twin_frames for each in drives)),
-    "off_localized": (
-        "localized there",
-        0,
-        lambda drives: sum(each.off_localized + each.twin_localized for each in drives),
-    ),
+    "off_localized": ("localized there", 0, lambda drives: sum(map(_count_off, drives))),
 }
 """Sums over the places."""
 _AVERAGED: Mapping[str, tuple[str, int, Figure]] = {
@@ -48,117 +45,82 @@ _AVERAGED: Mapping[str, tuple[str, int, Figure]] = {
 """Means over the places."""
 _COMPARED: Mapping[str, tuple[str, int, Figure]] = {
     "wrong": ("wrong", 1, lambda each: float(each.wrong_on_map)),
-    "off": ("localized off the map", 3, _off),
+    "off": ("localized off the map", 3, lambda each: _share(_count_off(each), each.off_map + each.twin_frames)),
     **_AVERAGED,
 }
+_HEADS = (*(TableColumn(key, key) for key in ("asked", "family", "method")), TableColumn("places", "places", 0))
 
 
-def _in_1000(drives: Sequence[AskedDrive]) -> float | None:
-    share = _share(sum(each.wrong_on_map for each in drives), sum(each.localized_on_map for each in drives))
-    return None if share is None else 1000 * share
+def _count_in_1000(drives: Sequence[AskedDrive]) -> float | None:
+    return _share(1000 * sum(each.wrong_on_map for each in drives), sum(each.localized_on_map for each in drives))
 
 
 def tabulate_study(found: Rows) -> Table:
     """A line for each drive as it was asked, family and method, and for all families together."""
-    columns = [TableColumn("asked", "asked"), TableColumn("family", "family"), TableColumn("method", "method")]
-    columns += [TableColumn("places", "places", 0)]
-    columns += [TableColumn(key, title, decimals) for key, (title, decimals, _) in _COUNTED.items()]
-    columns += [TableColumn(key, title, decimals) for key, (title, decimals, _) in _AVERAGED.items()]
-    lines = []
-    for title in _list_titles(found):
-        for family in _list_families(found, title):
-            for method, rows in found.items():
-                drives = _pick(rows, title, family)
-                if drives:
-                    lines.append((title, family, method, *_tell(drives)))
-    return Table(tuple(columns), tuple(lines), tuple(_describe(found)))
+    told = {**_COUNTED, **_AVERAGED}
+    columns = (TableColumn(key, title, decimals) for key, (title, decimals, _) in told.items())
+    lines = [
+        (*key, method, len(places), *_tell(list(places.values())))
+        for method, rows in found.items()
+        for key, places in group_drives(rows).items()
+    ]
+    return Table((*_HEADS, *columns), _sort(lines), tuple(_describe(found)))
 
 
-def _tell(drives: Sequence[Sequence[AskedDrive]]) -> Iterator[TableCell]:
-    whole = [each for place in drives for each in place]
-    yield len(drives)
+def _tell(places: Sequence[Sequence[AskedDrive]]) -> Iterator[TableCell]:
     for _, _, count in _COUNTED.values():
-        yield count(whole)
+        yield count([each for drives in places for each in drives])
     for _, _, figure in _AVERAGED.values():
-        yield _mean([_mean([figure(each) for each in place]) for place in drives])
+        yield _mean(_mean(map(figure, drives)) for drives in places)
 
 
 def compare_methods(found: Rows, against: str, other: Sequence[StudyRow]) -> Table:
     """Each method less another one, as a mean over the places that both have, and its interval."""
-    columns = [TableColumn("asked", "asked"), TableColumn("family", "family"), TableColumn("method", "method")]
-    columns += [TableColumn("places", "places", 0)]
-    columns += [TableColumn(key, title) for key, (title, _, _) in _COMPARED.items()]
+    columns, theirs = (TableColumn(key, title) for key, (title, _, _) in _COMPARED.items()), group_drives(other)
     lines = []
     for method, rows in found.items():
-        for title in _list_titles({method: rows}) if method != against else ():
-            for family in _list_families({method: rows}, title):
-                pairs = list(_pair(rows, other, title, family))
-                if pairs:
-                    cells = (
-                        _spell_difference([_subtract(figure, *pair) for pair in pairs], decimals)
-                        for _, decimals, figure in _COMPARED.values()
-                    )
-                    lines.append((title, family, method, len(pairs), *cells))
+        for key, places in group_drives(rows).items() if method != against else ():
+            pairs = [(drives, theirs[key][name]) for name, drives in places.items() if name in theirs.get(key, {})]
+            differences = (_spell_difference(figure, pairs, decimals) for _, decimals, figure in _COMPARED.values())
+            if pairs:
+                lines.append((*key, method, len(pairs), *differences))
     note = f"each method less {against}, paired by place: mean [95 % interval]"
-    return Table(tuple(columns), tuple(lines), (note,))
+    return Table((*_HEADS, *columns), _sort(lines), (note,))
 
 
-def _pair(
-    rows: Sequence[StudyRow], other: Sequence[StudyRow], title: str, family: str
-) -> Iterator[tuple[list[AskedDrive], list[AskedDrive]]]:
-    theirs = {row.name: row for row in other}
+def group_drives(rows: Sequence[StudyRow]) -> Groups:
+    """The drives of rows; those of other places are told together."""
+    found: Groups = {}
     for row in rows:
-        if row.name in theirs and family in (row.kind, ALL):
-            ours, others = _list_drives(row, title), _list_drives(theirs[row.name], title)
-            if ours and others:
-                yield ours, others
+        for title, each in row.drives.items():
+            rate = f", every {each.every}" if each.every > 1 else ""
+            for family in (row.kind, ALL):
+                key = f"{FOREIGN}{rate}" if each.away else title, family
+                found.setdefault(key, {}).setdefault(row.name, []).append(each)
+    several = len({row.kind for row in rows}) > 1
+    return {key: places for key, places in found.items() if several or key[1] != ALL}
 
 
-def _subtract(figure: Figure, ours: Sequence[AskedDrive], theirs: Sequence[AskedDrive]) -> float | None:
-    values = [_mean([figure(each) for each in drives]) for drives in (ours, theirs)]
-    return None if values[0] is None or values[1] is None else values[0] - values[1]
+def _sort(lines: Sequence[tuple[TableCell, ...]]) -> tuple[tuple[TableCell, ...], ...]:
+    """By what was asked, then by family; all of them last."""
+    asked, families = (list(dict.fromkeys(line[place] for line in lines)) for place in (0, 1))
+    return tuple(sorted(lines, key=lambda line: (asked.index(line[0]), line[1] == ALL, families.index(line[1]))))
 
 
-def _spell_difference(values: Sequence[float | None], decimals: int) -> str | None:
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    mean = f"{np.mean(known):+.{decimals}f}"
+def _spell_difference(
+    figure: Figure, pairs: Sequence[tuple[Sequence[AskedDrive], Sequence[AskedDrive]]], decimals: int
+) -> str | None:
+    means = [(_mean(map(figure, ours)), _mean(map(figure, theirs))) for ours, theirs in pairs]
+    known = [ours - theirs for ours, theirs in means if ours is not None and theirs is not None]
     if len(known) < 2:
-        return mean
+        return f"{known[0]:+.{decimals}f}" if known else None
     found = mean_interval(known)
-    return f"{mean} [{found.low:+.{decimals}f} {found.high:+.{decimals}f}]"
+    return f"{np.mean(known):+.{decimals}f} [{found.low:+.{decimals}f} {found.high:+.{decimals}f}]"
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
-
-
-def _name(title: str, drive: AskedDrive) -> str:
-    """Drives of other places are told together."""
-    if not drive.away:
-        return title
-    return FOREIGN if drive.every == 1 else f"{FOREIGN}, every {drive.every}"
-
-
-def _list_titles(found: Rows) -> list[str]:
-    named = (_name(title, each) for rows in found.values() for row in rows for title, each in row.drives.items())
-    return list(dict.fromkeys(named))
-
-
-def _list_drives(row: StudyRow, title: str) -> list[AskedDrive]:
-    return [each for name, each in row.drives.items() if _name(name, each) == title]
-
-
-def _list_families(found: Rows, title: str) -> list[str]:
-    kinds = list(dict.fromkeys(row.kind for rows in found.values() for row in rows if _list_drives(row, title)))
-    return [*kinds, ALL] if len(kinds) > 1 else kinds
-
-
-def _pick(rows: Sequence[StudyRow], title: str, family: str) -> list[list[AskedDrive]]:
-    chosen = [_list_drives(row, title) for row in rows if family in (row.kind, ALL)]
-    return [drives for drives in chosen if drives]
 
 
 def _describe(found: Rows) -> Iterator[str]:
