@@ -1,6 +1,7 @@
 """What a tracker has to beat: the plain first candidate of each frame, and the best line through ten frames of them.
 
-Both always answer. They state that the truth is within the radius of a right candidate: 95 % of a circular Gaussian.
+Both answer every usable frame. They state that the truth is within the radius of a right candidate: 95 % of a circular
+Gaussian.
 """
 
 from dataclasses import replace
@@ -30,11 +31,13 @@ def answer_lines(judged: Judged, drive: RecognisedDrive, mapped: Mapped) -> Judg
     A line goes through the references in the order in which they were driven, by the ratio of metres a frame.
     """
     scores, known = compare_views(drive), drive.recording.known
+    usable = np.array([percept.fault is None for percept in drive.recording.percepts])
+    scores[~usable] = 0.0
     steps = np.hypot(*np.diff(drive.recording.truth[known], axis=0).T)
     moving = steps[steps > 0]
     ratio = float(np.median(moving)) / mapped.spacing if len(moving) and mapped.spacing else 1.0
-    found = find_lines(scores, ratio)
-    return _claim(judged, mapped.positions[found][known])
+    positions = np.where(usable[:, None], mapped.positions[find_lines(scores, ratio)], np.nan)
+    return _claim(judged, positions[known])
 
 
 def compare_views(drive: RecognisedDrive) -> Float[np.ndarray, "frames refs"]:
