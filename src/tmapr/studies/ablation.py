@@ -34,6 +34,7 @@ from tmapr.running.finished import FinishedRun
 from tmapr.running.running import map_experiment, run_experiment
 from tmapr.studies.calibration import CalibrationData
 from tmapr.studies.row_calibration import calibrate_row, keep_likelihoods
+from tmapr.types import Watch
 
 LETTERS: Mapping[Extension, str] = {"unscented": "U", "mixture": "G", "attenuation": "H"}
 TrackName = Literal["fused", "apr", "retrieval"]
@@ -141,22 +142,31 @@ def run_rows(
     tell(f"{len(distinct)} runs, {len(distinct) - len(missing)} of them there already")
     if not missing:
         return jobs
-    # Processes that start afresh: a forked one could inherit a lock held by a thread of numba or BLAS.
-    with ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn"), end_with_parent) as pool:
-        pending = [pool.submit(job.run) for job in missing]
-        try:
-            for number, finished in enumerate(as_completed(pending), start=1):
-                tell(f"{number}/{len(missing)} {finished.result()}")
-        except BaseException as stop:
-            pool.shutdown(cancel_futures=True)
-            if isinstance(stop, KeyboardInterrupt):
-                done = sum(job.is_done() for job in distinct.values())
-                stop.add_note(f"{done} of {len(distinct)} runs are done and kept; the same command goes on")
-            raise
+    try:
+        run_jobs([job.run for job in missing], workers, tell)
+    except KeyboardInterrupt as stop:
+        done = sum(job.is_done() for job in distinct.values())
+        stop.add_note(f"{done} of {len(distinct)} runs are done and kept; the same command goes on")
+        raise
     return jobs
 
 
-def end_with_parent() -> None:
+def run_jobs(jobs: Sequence[Callable[[], str]], workers: int, tell: Callable[[str], None], watch: Watch = iter) -> None:
+    """Several at a time, each by a process that starts afresh: a forked one could inherit a lock of numba or BLAS.
+
+    What each of them gives is told when it is done.
+    """
+    with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn"), _end_with_parent) as pool:
+        finished = as_completed([pool.submit(job) for job in jobs])
+        try:
+            for number in watch(range(len(jobs))):
+                tell(f"{number + 1}/{len(jobs)} {next(finished).result()}")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _end_with_parent() -> None:
     """A worker whose parent was killed would wait for work for ever."""
     parent = parent_process()
 

@@ -5,15 +5,13 @@ is kept; every other is computed anew.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cache
-from multiprocessing import get_context
+from functools import cache, partial
 from pathlib import Path
 
 from tmapr.artifacts.documents.decisions import StudyRow
 from tmapr.exceptions import InputError
-from tmapr.studies.ablation import end_with_parent
+from tmapr.studies.ablation import run_jobs
 from tmapr.studies.cases import PlaceCases, ask_place, list_cases
 from tmapr.studies.provenance import describe_maker, digest_method, digest_source
 from tmapr.studies.study_plan import AskedMethod, StudyPlan
@@ -24,7 +22,7 @@ AGAIN = "tmapr study PLAN"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PlaceJob:
     """What is missing of a place: a method and its digest each."""
 
     asked: PlaceCases
@@ -49,13 +47,16 @@ def run_study(
         for place in (place for job in missing for place in job.asked.places):
             needed.setdefault(place.site, {})[place.name] = place
         tell(f"{plan.name}: {sum(len(job.missing) for job in missing)} rows are missing, of {len(missing)} places")
-        prepared = [list(places.values()) for places in needed.values()]
-        _work(lambda pool: [pool.submit(_prepare, each) for each in prepared], "ready", workers, tell, watch)
-        _work(lambda pool: [pool.submit(_ask, job, folder) for job in missing], "asked", workers, tell, watch)
+        try:
+            run_jobs([partial(_prepare, tuple(each.values())) for each in needed.values()], workers, tell, watch)
+            run_jobs([partial(_ask, job, folder) for job in missing], workers, tell, watch)
+        except KeyboardInterrupt as stop:
+            stop.add_note("what is rendered, encoded and asked is kept; the same command goes on")
+            raise
     return {method.name: [load_row(_path(folder, method.name, place)) for place in places] for method in plan.method}
 
 
-def list_jobs(plan: StudyPlan, places: Sequence[StudyPlace], folder: Path) -> list[Job]:
+def list_jobs(plan: StudyPlan, places: Sequence[StudyPlace], folder: Path) -> list[PlaceJob]:
     """Of every place the methods that have no row of it."""
     source = digest_source()
     methods = [(method, digest_method(method)) for method in plan.method]
@@ -68,7 +69,7 @@ def list_jobs(plan: StudyPlan, places: Sequence[StudyPlace], folder: Path) -> li
             for method, settings in methods
             if not is_current(_path(folder, method.name, place), source, settings, data)
         )
-        jobs.append(Job(asked, missing, source, data))
+        jobs.append(PlaceJob(asked, missing, source, data))
     return jobs
 
 
@@ -97,31 +98,11 @@ def _path(folder: Path, method: str, place: StudyPlace) -> Path:
     return folder / method / f"{place.name}.json"
 
 
-def _work(
-    submit: Callable[[ProcessPoolExecutor], list[Future[str]]],
-    what: str,
-    workers: int,
-    tell: Callable[[str], None],
-    watch: Watch,
-) -> None:
-    """Several at a time, each by a process that starts afresh: a forked one could inherit a lock of numba or BLAS."""
-    with ProcessPoolExecutor(workers, get_context("spawn"), end_with_parent) as pool:
-        pending = submit(pool)
-        finished = as_completed(pending)
-        try:
-            for number in watch(range(len(pending))):
-                tell(f"{number + 1} of {len(pending)} {what}: {next(finished).result()}")
-        except BaseException as stop:
-            pool.shutdown(cancel_futures=True)
-            stop.add_note(f"{what}: what is done is kept; the same command goes on")
-            raise
-
-
 def _prepare(places: Sequence[StudyPlace]) -> str:
     """What shows the same streets lies in one folder, which only one process at a time may write."""
     for place in places:
         place.prepare()
-    return places[0].site
+    return f"{places[0].site}: ready"
 
 
 @cache
@@ -130,7 +111,7 @@ def _digest_loaded() -> str:
     return digest_source()
 
 
-def _ask(job: Job, folder: Path) -> str:
+def _ask(job: PlaceJob, folder: Path) -> str:
     if _digest_loaded() != job.source:
         raise InputError("the source of tmapr was changed while the study began; give the same command again")
     place = job.asked.place
@@ -147,4 +128,4 @@ def _ask(job: Job, folder: Path) -> str:
             drives=drives,
             made_by=describe_maker(job.source, settings[method.name], job.data),
         ).save(path)
-    return place.name
+    return f"{place.name}: asked"
