@@ -28,11 +28,9 @@ from rich.table import Table
 from streams import Stream, streams
 from tmapr.evaluation.bootstrap import Interval, block_resamples, interval, paired_difference
 from tmapr.evaluation.loops import score_loops
-from tmapr.exceptions import InputError
 from tmapr.places.classifier import Classifier, Extension, Places
 from tmapr.retrieval.memory import Memory, remember
 from tmapr.retrieval.search import Retrieval
-from tmapr.tracking import threshold_for_precision
 from tmapr.types import PlaceScores
 
 TOLERANCE = 2.0  # frames
@@ -185,11 +183,13 @@ class Trial:
 def threshold(found: Found, half: slice) -> float:
     """For the precision target, or, where the half never reaches it, for the best precision it has."""
     similarity, correct = found.similarity[half], found.correct[half]
+    order = np.argsort(-similarity, kind="stable")
+    reached = np.cumsum(correct[order]) / np.arange(1, len(order) + 1)
+    ends = np.append(np.diff(similarity[order]) != 0, True)  # equal ones stand or fall together
     for target in np.arange(PRECISION, 0.0, -0.05):
-        try:
-            return threshold_for_precision(similarity, correct, float(target)).value
-        except InputError:
-            continue
+        good = np.flatnonzero(ends & (reached >= target))
+        if len(good):
+            return float(similarity[order][good[-1]])
     return float(similarity.max())
 
 

@@ -1,10 +1,9 @@
-"""What a view costs the route filter alone: predict, update and the peak, on one thread.
+"""What a frame costs the route filter alone, on one thread: weigh, predict, the peak, the probable references.
 
-    python benchmarks/route_latency.py [--references 1000,100000] [--views N]
+    python benchmarks/route_latency.py [--references 1000,100000] [--frames N]
 
 A long loop with a reference every two metres, made up, and evidence with one sharp peak that moves along it, sometimes
-elsewhere. Off the map the evidence has a peak in another place every time, which is what an unknown street looks like.
-The first views are those from a restart on, until a place is certain.
+elsewhere. Lost means that the peak is in another place every time, which is what an unknown street looks like.
 """
 
 import argparse
@@ -18,92 +17,72 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_limits
 
 from measure import Metric, conclude, show
-from tmapr.tracking.filter import RouteFilter
-from tmapr.tracking.route import Route
-from tmapr.tracking.speeds import Step
+from tmapr.retrieval.memory import Memory, remember
+from tmapr.tracking import RouteModel
+from tmapr.tracking.evidence import weigh
+from tmapr.tracking.route import lay_route
+from tmapr.tracking.route_filter import Motion, RouteFilter
+from tmapr.types import NANOSECONDS, Comparison
 
-BOUNDS = {1_000: 1.0, 100_000: 4.0}
-"""Milliseconds that a view may cost, by references."""
-SPACING, SPEED, CELL, RADIUS = 2.0, 8.0, 15.0, 10.0
-FLOOR, LAPSES = 0.05, 0.1
-FIRST = 8
-"""Views after a restart."""
+BOUNDS = {"followed": 3.0, "lost": 15.0}
+"""Milliseconds that a frame may cost on 100 000 references."""
+SPACING, SPEED, SECONDS, RADIUS = 2.0, 8.0, 0.25, 10.0
+LAPSES = 0.1
+FIRST = 40
+"""Frames until it is certain of a place."""
 
 
-def make_loop(count: int) -> Route:
-    """A winding loop whose views are four metres long."""
+def make_loop(count: int) -> Memory:
+    """A round loop."""
     turn = 2 * np.pi * np.arange(count) / count
-    radius = SPACING * count / (2 * np.pi) * np.column_stack([np.cos(turn), np.sin(turn)])
-    _, places = np.unique(np.floor(radius / CELL), axis=0, return_inverse=True)
-    rng = np.random.default_rng(0)
-    return Route(
-        rows=np.arange(count),
-        positions=radius,
-        places=places.ravel(),
-        first=np.array([0]),
-        edges=SPACING * (np.arange(count + 1) - 0.5),
-        closed=np.array([True]),
-        lengths=2.0 * SPACING * np.exp(0.3 * rng.normal(size=count)),
-        view=0.2,
-        speed=SPEED,
-        spacing=SPACING,
-        headings=np.full(count, np.nan),
-        likeness=np.full(count, 0.5),
-        links=np.zeros((0, 2), dtype=np.int64),
-        tree=cKDTree(radius),
-    )
+    positions = SPACING * count / (2 * np.pi) * np.column_stack([np.cos(turn), np.sin(turn)])
+    descriptors = np.random.default_rng(0).normal(size=(count, 16))
+    descriptors /= np.linalg.norm(descriptors, axis=1, keepdims=True)
+    stamps = np.rint(np.arange(count) * SPACING / SPEED * NANOSECONDS).astype(np.int64)
+    return remember(descriptors, positions, np.arange(count) // 8, stamps, frames=np.arange(count), probes=1)
 
 
-def look_at(count: int, at: int) -> Float[np.ndarray, " refs"]:
-    """Log-evidence of a view that looks like one reference and its neighbours."""
+def look_at(count: int, at: int) -> Comparison:
+    """A view that looks like one reference and its neighbours."""
     apart = np.abs((np.arange(count) - at + count // 2) % count - count // 2)
-    seen = np.exp(-0.5 * (apart / 2.0) ** 2)
-    evidence: Float[np.ndarray, " refs"] = np.log(FLOOR + (1 - FLOOR) * seen / seen.mean())
-    return evidence
+    return Comparison(5.0 * np.exp(-0.5 * (apart / 2.0) ** 2), np.zeros(count))
 
 
-def drive(count: int, views: int, lapses: float) -> Iterator[Float[np.ndarray, " refs"]]:
-    """Evidence of a drive at the mapped speed, two references a view; a share of the views looks like anywhere."""
+def drive(count: int, frames: range, lapses: float) -> Iterator[Comparison]:
+    """A drive at the mapped speed, a reference a frame; a share of the frames looks like anywhere."""
     rng = np.random.default_rng(1)
-    for view in range(views):
-        anywhere = int(rng.integers(count))
-        yield look_at(count, anywhere if rng.random() < lapses else (2 * view) % count)
+    for frame in frames:
+        yield look_at(count, int(rng.integers(count)) if rng.random() < lapses else frame % count)
 
 
-def time_views(
-    belief: RouteFilter, stream: Iterator[Float[np.ndarray, " refs"]], begins: bool = False
-) -> Float[np.ndarray, " views"]:
-    """Milliseconds of each view, of this thread alone; the view that a drive begins with follows no motion."""
-    step, taken = Step(2 * SPACING / SPEED, 1.3), []
-    for evidence in stream:
+def time_frames(belief: RouteFilter, stream: Iterator[Comparison]) -> Float[np.ndarray, " frames"]:
+    """Milliseconds of each frame, of this thread alone."""
+    model, taken = belief.model, []
+    metres = SPEED * SECONDS
+    for compared in stream:
         began = thread_time()
-        begun = begins and not taken
-        belief.update(evidence, np.zeros(len(evidence)) if begun else belief.predict(step))
-        belief.find_peak(RADIUS)
+        evidence = weigh(compared, belief.route, model, RADIUS)
+        belief.observe(evidence, Motion(SECONDS, metres, None, metres / model.view))
+        belief.find_peak(evidence, RADIUS)
+        belief.weigh_references(1e-5)
         taken.append(1000.0 * (thread_time() - began))
     return np.array(taken)
 
 
-def measure(count: int, views: int) -> Iterator[Metric]:
-    """Tracking, lost, and the first views."""
-    belief = RouteFilter(make_loop(count))
-    time_views(belief, drive(count, 2 * FIRST, LAPSES))  # compiled, and certain of a place
-    yield from _tell(count, "tracking", time_views(belief, drive(count, views, LAPSES)))
-    time_views(belief, drive(count, 2 * FIRST, 1.0))
-    yield from _tell(count, "off the map", time_views(belief, drive(count, views, 1.0)))
-    first = []
-    for _ in range(max(3, views // (4 * FIRST))):
-        belief.restart()
-        first.append(time_views(belief, drive(count, FIRST, LAPSES), begins=True))
-    yield from _tell(count, "first views", np.concatenate(first))
+def measure(count: int, frames: int) -> Iterator[Metric]:
+    """Followed, and lost from a restart on."""
+    belief = RouteFilter(lay_route(make_loop(count), RouteModel()), RouteModel())
+    time_frames(belief, drive(count, range(FIRST), LAPSES))  # compiled, and certain of a place
+    yield from _tell(count, "followed", time_frames(belief, drive(count, range(FIRST, FIRST + frames), LAPSES)))
+    belief.restart()
+    yield from _tell(count, "lost", time_frames(belief, drive(count, range(frames), 1.0)))
 
 
-def _tell(count: int, state: str, taken: Float[np.ndarray, " views"]) -> Iterator[Metric]:
-    bound = BOUNDS.get(count)
+def _tell(count: int, state: str, taken: Float[np.ndarray, " frames"]) -> Iterator[Metric]:
+    bound = BOUNDS[state]
     yield Metric(f"{count} references, {state}: median", float(np.median(taken)), "ms", bound=bound)
     yield Metric(f"{count} references, {state}: p95", float(np.percentile(taken, 95)), "ms", bound=bound)
 
@@ -111,13 +90,15 @@ def _tell(count: int, state: str, taken: Float[np.ndarray, " views"]) -> Iterato
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--references", default="1000,100000", help="sizes of the map, separated by commas")
-    parser.add_argument("--views", type=int, default=100, help="views of each state")
+    parser.add_argument("--frames", type=int, default=100, help="frames of each state")
     given = parser.parse_args()
     metrics: list[Metric] = []
     with threadpool_limits(limits=1):
         for count in (int(each) for each in given.references.split(",")):
-            metrics += show(f"One view of the route filter, {count} references", measure(count, given.views))
-    conclude("route latency", metrics, {"views": given.views, "processor": platform.machine(), "cores": os.cpu_count()})
+            metrics += show(f"One frame of the route filter, {count} references", measure(count, given.frames))
+    conclude(
+        "route latency", metrics, {"frames": given.frames, "processor": platform.machine(), "cores": os.cpu_count()}
+    )
 
 
 if __name__ == "__main__":

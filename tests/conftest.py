@@ -14,15 +14,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import jaxtyping
 from jaxtyping import install_import_hook
 
-CORE = ("fusion", "learning", "places", "retrieval", "track", "tracking")
+CORE = ("fusion", "places", "retrieval", "tracking")
 COMPILED = {
     "tmapr.fusion.joseph",
     "tmapr.places.triangle",
     "tmapr.places.recursion",
     "tmapr.places.lift",
     "tmapr.tracking.motion",
-    "tmapr.track.standing",
-    "tmapr.tracking.profile",
+    "tmapr.tracking.standing",
 }
 SOURCE = Path(__file__).parents[1] / "src"
 MODULES = {

@@ -16,16 +16,14 @@ from tmapr.clock import Timeline
 from tmapr.exceptions import InputError
 from tmapr.inputs import check_estimate, read_folder, read_frame, read_metres, read_percept, read_position, read_stamp
 from tmapr.labels import Label, Teacher
-from tmapr.learning import make_student
 from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Lesson
 from tmapr.recognising import get_view, recognise
 from tmapr.retrieval.condition import Condition, Shared
 from tmapr.retrieval.memory import Memory
 from tmapr.stages import Perceive, Stages
-from tmapr.track import make_tracker
-from tmapr.tracking.odometry import OdometryTrust
-from tmapr.tracking.place import weigh_route
+from tmapr.tracking import RouteTracker, make_tracker
+from tmapr.tracking.self_training import Student
 from tmapr.types import CoordinateFrame, Estimate, Frame, Odometry, Percept, Picture, Recognition
 
 _SHARPEST = 1e-6  # metres: the square of less would leave a covariance that is none
@@ -48,10 +46,10 @@ class Localizer:
         self._perceiving = RLock()
         """Taken first: frames are tracked in the order in which they were perceived."""
         self.tracker = make_tracker(stages.tracking, stages.fusion, memory)
-        self._student = make_student(self.tracker.placer, memory, stages.tracking.certainty)
+        tracker = self.tracker if isinstance(self.tracker, RouteTracker) else None
+        self._student = Student(tracker.route, memory) if tracker else None
         self.clock = Timeline()
         """The drive's own: beliefs are by it, whatever the camera's does."""
-        self._odometry = OdometryTrust()
         self._drive = Condition()
         """What the views of this drive share."""
         self._localized: Percept | None = None
@@ -87,7 +85,7 @@ class Localizer:
             fresh = self.fork()
             self.tracker, self._student = fresh.tracker, fresh._student
             self._drive, self._lessons, self._perceive = fresh._drive, Condition(), None
-            self.clock, self._odometry = fresh.clock, fresh._odometry
+            self.clock = fresh.clock
         return self
 
     def fork(self) -> "Localizer":
@@ -128,15 +126,9 @@ class Localizer:
         """
         percept = read_percept(percept, self.classifier.dimension)
         with self._changing:
-            stamp, heard = self.clock.place(percept.stamp, arrived), self._odometry.heed(percept.motion)
-            return self._answer(percept, replace(percept, stamp=stamp, motion=heard))
-
-    def _answer(self, percept: Percept, placed: Percept) -> Estimate:
-        """The tracker's answer to a percept by the drive's clock, with what odometry has a say; metres of the map."""
-        estimate = self._advance(placed)
-        self._odometry.see(estimate)
-        self._localized = percept
-        return replace(estimate, percept=percept, frame=self._stages.frame)
+            estimate = self._advance(replace(percept, stamp=self.clock.place(percept.stamp, arrived)))
+            self._localized = percept
+            return replace(estimate, percept=percept, frame=self._stages.frame)
 
     def _advance(self, percept: Percept) -> Estimate:
         if late := self.tracker.answer_late(percept):
@@ -159,21 +151,21 @@ class Localizer:
 
     def _choose_here(self) -> Classifier:
         """The classifier that answers where the camera is believed to be."""
-        placer = self.tracker.placer
-        if self._student is None or placer is None:
+        if self._student is None or not isinstance(self.tracker, RouteTracker):
             return self.classifier
-        return self._student.choose(self.classifier, placer.filter.where)
+        return self._student.choose(self.classifier, self.tracker.filter.weigh_references)
 
     def _remember(self, view: Float[np.ndarray, " dim"]) -> None:
         """Keep a new view, as the classifier was given it, until later ones say where it was taken."""
-        placer = self.tracker.placer
-        if self._student is None or self._teacher.mode != "fused" or placer is None or placer.view is None:
-            return
-        self._student.see(placer.view, view, self.classifier, self._weigh)
+        seen = self.tracker.view if isinstance(self.tracker, RouteTracker) else None
+        if self._student and seen and self._teacher.mode == "fused":
+            self._student.see(seen, view, self.classifier, self._weigh)
 
     def _weigh(self, classifier: Classifier, view: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " refs"]:
         """The log-evidence of each reference along the route for a view under the map's condition."""
-        return weigh_route(self._recognise(Percept(0, view), None, classifier).comparison, self.tracker.placer)
+        if not isinstance(self.tracker, RouteTracker):
+            raise ValueError("views are weighed along a route")
+        return self.tracker.weigh(self._recognise(Percept(0, view), None, classifier))
 
     def _recognise(
         self, percept: Percept, shared: Shared | None, classifier: Classifier, count: int | None = None
@@ -290,7 +282,7 @@ class Localizer:
         with self._changing:
             changing = put("labels.", self._teacher.arrays()) | put("track.", self.tracker.arrays())
             changing |= put("drive.", self._drive.arrays()) | put("lessons.", self._lessons.arrays())
-            changing |= put("clock.", self.clock.arrays()) | put("odometry.", self._odometry.arrays())
+            changing |= put("clock.", self.clock.arrays())
             if self._student and self._student.used:
                 changing |= put("own.", self._student.moment())
             # Copies: the caller may write them to disk while the next frame is localized.
@@ -311,6 +303,5 @@ class Localizer:
                 self.tracker.restore(take(arrays, "track."))
                 self._drive.restore(take(arrays, "drive."))
                 self.clock = Timeline.from_arrays(take(arrays, "clock."))
-                self._odometry.restore(take(arrays, "odometry."))
             elif self._student:
                 self._student.begin_anew()

@@ -1,7 +1,6 @@
 """The first half of a frame's way: Percept → PlaceScores → Recognition. It remembers nothing of the frames before."""
 
 from dataclasses import replace
-from math import nan
 
 import numpy as np
 from jaxtyping import Float
@@ -30,12 +29,7 @@ def recognise(
     scores = classifier.predict(view) if retrieval.mode == "places" else None
     around = classifier.neighbourhood
     found = retrieval.search(memory, percept.descriptor, scores, around, count, compare, shared, percept.keypoints)
-    familiar = None
-    if shared and found.comparison:
-        closest = memory.find_closest(found.comparison.similarity, percept.descriptor)
-        matched = nan if found.comparison.local is None else np.nanmax(found.comparison.local)
-        familiar = np.array([closest, shared.measure(percept.descriptor), matched])
-    return replace(found, view=view, familiar=familiar)
+    return replace(found, view=view)
 
 
 def get_view(recognition: Recognition, percept: Percept) -> Float[np.ndarray, " dim"]:

@@ -20,7 +20,6 @@ from tmapr.exceptions import InputError, StateError
 from tmapr.fusion.capf import Fusion
 from tmapr.labels import LAYOUT as LABELS
 from tmapr.labels import Labels, Teacher
-from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import Localizer
 from tmapr.places.classifier import FITTED, Classifier, Places
 from tmapr.places.mapped import Learned, MappedLessons, lay_out, learn_each
@@ -30,9 +29,8 @@ from tmapr.retrieval.memory import LAYOUT as MEMORY
 from tmapr.retrieval.memory import MAPPED, Memory, remember
 from tmapr.retrieval.search import Retrieval
 from tmapr.stages import STATE_KIND, STATE_VERSION, Backend, BeginStream, Found, Stages
-from tmapr.track import track_layout
-from tmapr.tracking import Tracking
-from tmapr.tracking.odometry import LAYOUT as ODOMETRY
+from tmapr.tracking import Tracking, tracker_layout
+from tmapr.tracking.self_training import LAYOUT as OWN_PAST
 from tmapr.traverses import Traverses, gather
 from tmapr.types import CoordinateFrame, Watch
 
@@ -239,9 +237,9 @@ def resume(
         raise StateError(f"{state}: {broken[0]} holds numbers that are not finite; go back to an earlier state")
     layout = put("classifier.", Classifier.layout(system.places)) | put("labels.", LABELS)
     layout |= put("classifier.ledger.", _LEDGER) | put("drive.", CONDITION) | put("lessons.", CONDITION)
-    layout |= put("clock.", CLOCK) | put("odometry.", ODOMETRY)
+    layout |= put("clock.", CLOCK)
     if notes.method == system.tracking.method:
-        layout |= put("track.", track_layout(notes.method))
+        layout |= put("track.", tracker_layout(notes.method))
     width, references = environment.memory.descriptors.shape[1], len(environment.memory)
     check_arrays(str(state), arrays, layout, _START_AGAIN, width=width, references=references)
     _check_own_past(state, take(arrays, "own."), system.places, width)

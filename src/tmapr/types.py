@@ -140,19 +140,13 @@ class Comparison:
     """How a frame compares with every reference of M₀, in the order of its rows.
 
     `similarity` is the cosine in deviations from what references of this map usually reach in this frame, `place` what
-    the classifier says of the reference's place, trusted as far as the frame's condition was learned. `cosine` is not
-    in deviations; `local` says how far local matches exceed those of wrong references, NaN where none were looked for.
+    the classifier says of the reference's place, trusted as far as the frame's condition was learned; `local` says how
+    far local matches exceed those of wrong references, NaN where none were looked for.
     """
 
     similarity: Float[np.ndarray, " refs"]
     place: Float[np.ndarray, " refs"]
-    cosine: Float[np.ndarray, " refs"] | None = None
     local: Float[np.ndarray, " refs"] | None = None
-
-    def take(self, rows: Int[np.ndarray, " some"]) -> "Comparison":
-        """Of some references, in another order."""
-        cosine, local = (None if each is None else each[rows] for each in (self.cosine, self.local))
-        return Comparison(self.similarity[rows], self.place[rows], cosine, local)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +160,6 @@ class Recognition:
     comparison: Comparison | None = None
     view: Float[np.ndarray, " dim"] | None = None
     """The descriptor under the map's condition: what places were scored for, and what is learned of the frame."""
-    familiar: Float[np.ndarray, "3"] | None = None
-    """Cosines with the closest reference and with what the drive's views share, and the best local matches, or NaN."""
     ranked: tuple[int, ...] = ()
     """Rows of M₀ in rank order, ten at most: the candidates are the first of them."""
 

@@ -1,16 +1,16 @@
 """The route filter a second time: a dense Bayes filter, its states and steps written out plainly and nothing of ours.
 
-Written to be read beside `docs/method.md`, not to be fast: every motion is a matrix from each reference to each, every
-change of speed a matrix from each speed to each. Of the package it takes a route's arrays and the filter's numbers.
+Written to be read beside `docs/method.md`, not to be fast: every motion is a matrix from each cell to each. The null
+map is the cells of every traverse in shuffled blocks, with their evidence. Of the package it takes a route's arrays and
+the model's numbers.
 """
 
+from itertools import pairwise
+
 import numpy as np
+from scipy.linalg import block_diag, expm
 
-from tmapr.tracking import speeds as numbers
-
-SPEEDS = numbers.SPEEDS
-COUNT = len(SPEEDS)
-AHEAD = SPEEDS > 0
+TILE = 64
 
 
 def happens(rate, metres):
@@ -18,191 +18,111 @@ def happens(rate, metres):
     return 1.0 - np.exp(-rate * metres)
 
 
-def usual_speeds():
-    """How fast it is driven where nobody knows: log-normal around the mapped speed, seldom backwards."""
-    usual = np.exp(-0.5 * (np.log2(abs(SPEEDS)) / numbers._STILL_USUAL) ** 2)
-    forwards, backwards = usual * AHEAD, usual * ~AHEAD
-    return (1 - numbers.REVERSING) * forwards / forwards.sum() + numbers.REVERSING * backwards / backwards.sum()
+def integrate_triangle(x):
+    """∫ max(1 − |u|, 0) du up to x: the second difference of max(x, 0)² / 2."""
+    ramp = np.maximum(np.clip(x, -1.0, 1.0) + np.array([1.0, 0.0, -1.0])[:, None], 0.0) ** 2 / 2
+    return np.array([1.0, -2.0, 1.0]) @ ramp
 
 
-def speed_matrix(prior):
-    """[from, to]: any speed anew; or, forwards, the next slower or faster one, which the outermost have not."""
-    matrix = np.zeros((COUNT, COUNT))
-    first, last = int(np.argmax(AHEAD)), COUNT - 1
-    for k in range(COUNT):
-        matrix[k] += numbers.REDRAW * prior
-        matrix[k, k] += 1 - numbers.REDRAW
-        if AHEAD[k]:
-            matrix[k, k] -= numbers.CHANGE
-            matrix[k, max(k - 1, first)] += numbers.CHANGE / 2
-            matrix[k, min(k + 1, last)] += numbers.CHANGE / 2
+def make_motion(count, closed, low, high):
+    """[from, to]: the mass that lies evenly in a cell, moved by anything from `low` to `high` cells."""
+    ahead = np.arange(np.floor(low) - 1, np.ceil(high) + 2).astype(int)
+    if high > low:
+        shares = (integrate_triangle(ahead - low) - integrate_triangle(ahead - high)) / (high - low)
+    else:
+        shares = np.maximum(1.0 - np.abs(ahead - low), 0.0)
+    matrix, cells = np.zeros((count, count)), np.arange(count)
+    for share, way in zip(shares, ahead, strict=True):
+        to = (cells + way) % count if closed else cells + way
+        inside = (to >= 0) & (to < count)
+        matrix[cells[inside], to[inside]] += share
     return matrix
 
 
+def usual_speeds(model):
+    """Log-normal around the mapped speed, seldom backwards; standing counts as an eighth of it."""
+    likely = [np.exp(-0.5 * (np.log2(max(abs(speed), 1 / 8)) / model.speed_spread) ** 2) for speed in model.speeds]
+    likely = np.array(likely) * [model.backwards if speed < 0 else 1.0 for speed in model.speeds]
+    return likely / likely.sum()
+
+
+def speed_matrix(model, seconds):
+    """[from, to], over so many seconds: any speed anew, or the next one where no sign changes."""
+    speeds, usual = model.speeds, usual_speeds(model)
+    rates = np.zeros((len(speeds), len(speeds)))
+    for old in range(len(speeds)):
+        for new in range(len(speeds)):
+            if old != new:
+                beside = abs(old - new) == 1 and min(speeds[old], speeds[new]) >= 0
+                rates[old, new] = model.speed_leap * usual[new] + beside * model.speed_change / 2
+        rates[old, old] = -rates[old].sum()
+    return expm(rates * seconds)
+
+
+def list_bounds(speeds):
+    """What each speed stands for: as far as midway to its neighbours, the outermost as far outwards; 0 for itself."""
+    wider = [2 * speeds[0] - speeds[1], *speeds, 2 * speeds[-1] - speeds[-2]]
+    middles = [(a + b) / 2 for a, b in pairwise(wider)]
+    return [(0.0, 0.0) if speed == 0 else bounds for speed, bounds in zip(speeds, pairwise(middles), strict=True)]
+
+
 class PlainFilter:
-    """on[speed, reference], mimic[speed, reference], off[place] and reach[place], pace[speed]."""
+    """on[cell, speed], null[cell, speed] and off; cell i of the null map shows what cell shuffled[i] does."""
 
-    def __init__(self, route):
-        self.route, self.prior = route, usual_speeds()
-        self.change = speed_matrix(self.prior)
-        self.lay_cells()
-        self.share = self.width / self.width.sum()
-        self.usual = np.median(route.lengths)
-        self.names = sorted(set(route.places.tolist()))
-        self.inside = np.array([[place == name for place in route.places] for name in self.names])
-        self.place_share = self.inside @ self.share
-        self.centres = np.array([np.average(route.positions[row], axis=0, weights=self.share[row])
-                                 for row in self.inside])  # fmt: skip
-        self.neighbours = np.zeros((len(route), len(route)))
-        for here, there in route.links:
-            self.neighbours[here, there] += 1
-        self.restart()
+    def __init__(self, route, model):
+        self.route, self.model, self.prior = route, model, usual_speeds(model)
+        self.count = int(route.cells.sum())
+        starts = [(TILE * first, TILE * first + count) for first, count in zip(route.first, route.cells, strict=False)]
+        cells = np.concatenate([np.arange(*bounds) for bounds in starts])
+        self.before, self.after, self.between = (each[cells] for each in (route.before, route.after, route.between))
+        rng, self.shuffled, begin = np.random.default_rng(0), [], 0
+        block = max(round(model.view / route.cell), 1)
+        for count in route.cells:
+            blocks = [list(range(at, min(at + block, count))) for at in range(0, count, block)]
+            self.shuffled += [begin + cell for which in rng.permutation(len(blocks)) for cell in blocks[which]]
+            begin += count
+        self.off = model.start_off
+        self.on = np.outer(np.full(self.count, (1 - self.off) / self.count), self.prior)
+        self.null = np.outer(np.full(self.count, 1 / self.count), self.prior)
 
-    def lay_cells(self):
-        """Where each reference's cell begins and ends on its traverse, and the traverse."""
-        route, at = self.route, 0
-        bounds, ends = [], [*route.first[1:], len(route)]
-        for drive, (first, end) in enumerate(zip(route.first, ends, strict=True)):
-            edges = route.edges[at : at + end - first + 1]
-            bounds += [(edges[n], edges[n + 1], drive, edges[0], edges[-1]) for n in range(end - first)]
-            at += len(edges)
-        self.begin, self.end, self.drive, self.start, self.stop = np.array(bounds).T
-        self.width = self.end - self.begin
-        self.closed = route.closed[self.drive.astype(int)]
+    def list_ways(self, motion):
+        """The shortest and the longest way of each speed, in cells."""
+        route, model = self.route, self.model
+        if motion.told is None:
+            mapped = route.speed * motion.seconds / route.cell
+            return [(slow * mapped, fast * mapped) for slow, fast in list_bounds(model.speeds)]
+        error = model.odometry_error * abs(motion.told)
+        return [((motion.told - error) / route.cell, (motion.told + error) / route.cell)] * len(model.speeds)
 
-    def restart(self):
-        off = numbers.START_OFF
-        self.on = (1 - off) * np.outer(self.prior, self.share)
-        self.mimic = off / 2 * np.outer(self.prior, self.share)
-        self.off = off / 2 * self.place_share
-        self.reach = np.full(len(self.names), numbers.ANYWHERE)
-        self.pace = self.prior
+    def move(self, mass, motion):
+        """Each speed by its own way."""
+        moved = np.zeros_like(mass)
+        for speed, (low, high) in enumerate(self.list_ways(motion)):
+            parts = [
+                make_motion(count, closed, low, high)
+                for count, closed in zip(self.route.cells, self.route.closed, strict=True)
+            ]
+            moved[:, speed] = mass[:, speed] @ block_diag(*parts)
+        return moved
 
-    def motion(self, near, far):
-        """[from, to]: a cell's mass lies evenly from `near` metres after its begin to `far` metres after its end."""
-        begin, end = self.begin + near, self.end + far
-        length, around = end - begin, self.stop - self.start
-        matrix = np.zeros((len(begin), len(begin)))
-        turns = np.arange(np.floor(min(np.min(near), 0) / around.min()) - 1, np.max(far) / around.min() + 2)
-        for turn in turns:  # once around is where it began
-            shift = np.where(self.closed, turn * around, 0.0)
-            low = np.maximum((begin - shift)[:, None], self.begin[None, :])
-            high = np.minimum((end - shift)[:, None], self.end[None, :])
-            matrix += np.where((shift != 0)[:, None] | (turn == 0), np.maximum(high - low, 0.0), 0.0)
-        matrix *= self.drive[:, None] == self.drive[None, :]
-        matrix /= length[:, None]
-        everywhere = self.width / around * (self.drive[:, None] == self.drive[None, :])
-        return np.where((self.closed & (length >= around))[:, None], everywhere, matrix)
+    def observe(self, evidence, motion):
+        model = self.model
+        leaving, back = (happens(rate, motion.metres) for rate in (model.leave, model.come_back))
+        change = speed_matrix(model, motion.seconds)
+        anywhere = np.outer(np.full(self.count, 1 / self.count), self.prior)
+        seen = (1 - self.between) * evidence[self.before] + self.between * evidence[self.after]
+        likelihood = np.exp(motion.power * seen)[:, None]
 
-    def move(self, mass, fits, step, ways, stays):
-        """The mass at each speed and reference after a step, and what drove over the end of each reference's way."""
-        changed = self.change.T @ mass
-        moved, over = np.zeros_like(mass), np.zeros(mass.shape[1])
-        span = 2.0 * min(step.change, numbers.FAR_VIEW) * self.route.lengths
-        for k, (near, far) in enumerate(ways):
-            driven = self.motion(near, far)
-            stood = self.motion(0.0, span) if AHEAD[k] else self.motion(-span, 0.0)
-            for matrix, part in ((driven, (1 - stays) * changed[k] * fits[k]), (stood, stays * changed[k])):
-                moved[k] += part @ matrix
-                over += part * (1 - matrix.sum(axis=1))
-        return moved, over
+        predicted = (1 - back) * self.move(self.null, motion) @ change + back * anywhere
+        weighed = predicted * likelihood[self.shuffled]
+        null_says = weighed.sum() / predicted.sum()
+        self.null = weighed / weighed.sum()
 
-    def ways(self, step):
-        """The shortest and the longest way of each speed."""
-        if step.metres is not None:
-            told = [step.metres if (step.metres < 0) == (speed < 0) else 0.0 for speed in SPEEDS]
-            slack = numbers.ODOMETRY_ERROR * abs(step.metres)
-            return [(way - slack, way + slack) for way in told]
-        middle, factor = SPEEDS * self.route.speed * step.seconds, numbers.HALF_STEP
-        return [tuple(sorted((way / factor, way * factor))) for way in middle]
-
-    def fit(self, step, lengths):
-        """[speed, length]: how well the change of view fits the way that a speed drives."""
-        fits = np.zeros((COUNT, len(lengths)))
-        for k, speed in enumerate(SPEEDS):
-            for n, length in enumerate(lengths):
-                if step.metres is not None:
-                    fits[k, n] = (step.metres < 0) == (speed < 0)
-                    continue
-                way = max(abs(speed) * self.route.speed * step.seconds, 1e-9)
-                off = np.log(way / (length * min(step.change, numbers.FAR_VIEW)))
-                if step.change >= numbers.FAR_VIEW:
-                    off = min(off, 0.0)
-                fits[k, n] = np.exp(max((1 - (off / numbers.VIEW_SPREAD) ** 2) / 2, numbers.LEAST))
-        return fits
-
-    def expect_metres(self, step):
-        """How far it is to the new view, before anything is moved."""
-        if step.metres is not None:
-            return abs(step.metres)
-        where = self.on.sum(axis=0)
-        view = sum(where * self.route.lengths) + (1 - sum(where)) * self.usual
-        seen = view * min(step.change, numbers.FAR_VIEW)
-        if step.change < numbers.FAR_VIEW:
-            return seen
-        speeds = self.on.sum(axis=1) + (self.off.sum() + self.mimic.sum()) * self.pace
-        return max(seen, sum(speeds * abs(SPEEDS)) * self.route.speed * step.seconds)
-
-    def predict(self, step):
-        route, saturated = self.route, step.change >= numbers.FAR_VIEW
-        if step.metres is None and saturated and step.seconds * route.speed > self.width.sum():
-            self.restart()
-            return np.zeros(len(route))
-        metres, ways = self.expect_metres(step), self.ways(step)
-        halted = numbers.HALTED / 4 if saturated else numbers.HALTED
-        halted = halted if step.metres is None else 0.0
-        self.on, over = self.move(self.on, self.fit(step, route.lengths), step, ways, halted)
-        self.hop(metres)
-        leaving = happens(numbers.LEAVE, metres)
-        left = leaving * self.on.sum(axis=0) + over
-        self.on = (1 - leaving) * self.on
-        return self.drive_off(step, ways, metres, left)
-
-    def hop(self, metres):
-        share = happens(numbers.HOP, metres)
-        for here in range(len(self.route)):
-            if self.neighbours[here].any():
-                self.neighbours[here] /= self.neighbours[here].sum()
-        linked = self.neighbours.sum(axis=1)
-        self.on = self.on * (1 - share * linked) + share * self.on @ self.neighbours
-
-    def drive_off(self, step, ways, metres, left):
-        pace = (self.change.T @ self.pace) * self.fit(step, [self.usual])[:, 0]
-        fit, self.pace = pace.sum(), pace / pace.sum()
-        off, mimic = self.off * fit, self.mimic * fit
-        self.reach = self.reach + numbers.REACH * metres
-        returning, masking = happens(numbers.RETURN, metres), happens(numbers.MIMIC, metres)
-        back = self.arrive(returning * off)
-        stayed = (1 - returning) * off
-        moved, over = self.move(mimic, np.ones_like(mimic), step, ways, numbers.STUCK)
-        ending = happens(numbers.UNMASK, metres)
-        begun = masking * stayed.sum() * np.outer(self.pace, self.share)
-        ended = ending * moved.sum() + over.sum()
-        self.mimic = (1 - ending) * moved + begun
-        off = (1 - masking) * stayed
-        off = off + ended * (off / off.sum() if off.sum() > 0 else self.place_share)
-        came = self.inside @ left
-        for place in range(len(off)):
-            both, fresh = off[place] + came[place], 3.0 * self.route.spacing
-            if both > 0:
-                self.reach[place] = (off[place] * self.reach[place] + came[place] * fresh) / both
-        self.off = off + came
-        return back
-
-    def arrive(self, mass):
-        """What comes back from each place goes to the references of all places within its reach, as they are long."""
-        back = np.zeros(len(self.route))
-        for place, centre in enumerate(self.centres):
-            distance = np.hypot(*(self.centres - centre).T)
-            near = [other for other in range(len(mass)) if other == place or distance[other] <= self.reach[place]]
-            among = self.share * self.inside[near].any(axis=0)
-            back += mass[place] * among / among.sum()
-        return back
-
-    def update(self, evidence, arriving):
-        likelihood, carried = np.exp(evidence), numbers.CARRIED * self.on.sum() * self.share
-        there = (1 - numbers.CARRIED) * self.on + np.outer(self.prior, carried) + np.outer(self.pace, arriving)
-        on, mimic = there * likelihood, self.mimic * likelihood
-        total = on.sum() + mimic.sum() + self.off.sum()
-        self.on, self.mimic, self.off = on / total, mimic / total, self.off / total
-        return np.log(total)
+        whole, moved = self.on.sum(), self.move(self.on, motion) @ change
+        over = whole - moved.sum()
+        predicted = (1 - leaving) * moved + back * self.off * anywhere
+        off = (1 - back) * self.off + leaving * moved.sum() + over
+        weighed, off = predicted * likelihood, off * null_says
+        map_says = weighed.sum() / predicted.sum()
+        self.on, self.off = weighed / (weighed.sum() + off), off / (weighed.sum() + off)
+        return np.log(map_says / null_says)

@@ -1,35 +1,56 @@
-"""Made-up routes, from positions alone: their views are a smooth random function of where they were taken."""
-
-from itertools import pairwise
+"""Made-up maps and drives, from positions alone: their views are a smooth random function of where they were taken."""
 
 import numpy as np
 
 from descriptor_field import Condition, DescriptorField
 from tmapr.artifacts.percepts import Recording
+from tmapr.retrieval.memory import remember
+from tmapr.retrieval.search import Retrieval
+from tmapr.tracking import RouteModel
 from tmapr.tracking.route import lay_route
-from tmapr.tracking.speeds import FAR_VIEW, Step
-from tmapr.types import NANOSECONDS
+from tmapr.tracking.route_filter import Motion
+from tmapr.types import NANOSECONDS, Percept
 
 FIELD = DescriptorField.from_seed(8, dimension=48)
 SPEED = 8.0
 CELL = 15.0
+RATE = 4
+"""Frames a second of a film."""
 
 
-def look(positions, rng, noise=0.0):
+def look(positions, rng, noise=0.0, field=FIELD):
     """Unit descriptors of what is seen there."""
-    return FIELD.descriptors(np.asarray(positions, dtype=float), Condition(0.0, noise), rng)
+    return field.descriptors(np.asarray(positions, dtype=float), Condition(0.0, noise), rng)
 
 
-def lay(*drives):
-    """The route of traverses, each an array of positions, driven at a steady speed; a stop takes its time."""
+def remember_drives(*drives, views=None, turn_gain=np.nan):
+    """M₀ of traverses, each an array of positions, driven at a steady speed; a stop takes its time."""
     positions = np.concatenate(drives).astype(float)
-    counts = np.cumsum([0, *(len(drive) for drive in drives)])
-    rows = [np.arange(begin, end) for begin, end in pairwise(counts)]
     steps = [np.hypot(*np.diff(drive, axis=0, prepend=drive[:1]).T) for drive in drives]
     waits = np.maximum(np.concatenate(steps) / SPEED, 0.01)
-    stamps = np.cumsum(np.round(waits * NANOSECONDS)).astype(np.int64)
     _, places = np.unique(np.floor(positions / CELL), axis=0, return_inverse=True)
-    return lay_route(rows, positions, stamps, places.ravel(), look(positions, np.random.default_rng(1)))
+    return remember(
+        look(positions, np.random.default_rng(1)) if views is None else views,
+        positions,
+        places.ravel(),
+        np.cumsum(np.round(waits * NANOSECONDS)).astype(np.int64),
+        frames=np.arange(len(positions)),
+        sequences=np.repeat([f"drive {number}" for number in range(len(drives))], [len(drive) for drive in drives]),
+        headings=np.concatenate([measure_headings(drive) for drive in drives]),
+        turn_gain=turn_gain,
+        probes=256,
+    )
+
+
+def measure_headings(drive):
+    """Which way each step leads; NaN where there is none."""
+    ahead = np.diff(drive, axis=0, append=2.0 * drive[-1:] - drive[-2:-1] if len(drive) > 1 else drive[-1:])
+    return np.where(np.hypot(*ahead.T) > 0, np.arctan2(ahead[:, 1], ahead[:, 0]), np.nan)
+
+
+def lay(*drives, **numbers):
+    """The route of traverses."""
+    return lay_route(remember_drives(*drives), RouteModel(**numbers))
 
 
 def record(name, positions, seed):
@@ -37,6 +58,19 @@ def record(name, positions, seed):
     rng, driven = np.random.default_rng(seed), shake(positions, seed)
     stamps = np.arange(len(positions)) * (NANOSECONDS // 4)
     return Recording.from_arrays(name, stamps, look(driven, rng, noise=0.1), truth=driven)
+
+
+def film(positions, *, start=10**12, motion=None, seed=2, **looks):
+    """Percepts of a drive, every quarter of a second."""
+    seen = look(positions, np.random.default_rng(seed), **{"noise": 0.1} | looks)
+    stamps = range(start, start + len(seen) * NANOSECONDS // RATE, NANOSECONDS // RATE)
+    return [Percept(stamp, view, motion=motion) for stamp, view in zip(stamps, seen, strict=True)]
+
+
+def follow(tracker, memory, percepts):
+    """A tracker's answers to frames that are compared with its whole map."""
+    search = Retrieval(mode="global").search
+    return [tracker.advance(each, search(memory, each.descriptor, None, list, compare=True)) for each in percepts]
 
 
 def ring(count, spacing=2.0):
@@ -50,13 +84,6 @@ def line(count, spacing=2.0, beside=0.0):
     return np.column_stack([spacing * np.arange(count), np.full(count, beside)])
 
 
-def eight(count, spacing=2.0):
-    """A figure eight, which crosses itself in the middle."""
-    turn = 2 * np.pi * np.linspace(0.02, 0.98, count)
-    shape = np.column_stack([np.sin(turn), 0.5 * np.sin(2 * turn)])
-    return shape * spacing * count / np.hypot(*np.diff(shape, axis=0).T).sum()
-
-
 def shake(positions, seed):
     """Uneven steps: no bound of a cell falls on another by chance."""
     return positions + np.random.default_rng(seed).uniform(-0.3, 0.3, positions.shape)
@@ -68,23 +95,37 @@ def stopping(count, at, frames):
     return np.concatenate([way[:at], np.repeat(way[at][None], frames, axis=0), way[at:]])
 
 
-ROUTES = {
-    "a loop": lay(shake(ring(60), 1)),
-    "an open way": lay(shake(line(50), 2)),
-    "there and back": lay(shake(line(40), 3), shake(line(40, beside=1.5)[::-1], 5)),
-    "a crossing": lay(shake(eight(70), 6)),
-    "a stop": lay(stopping(40, at=20, frames=12)),
-    "one reference": lay(line(1)),
-    "two references": lay(line(2)),
+LOOP = ring(150)
+"""A map that is driven around."""
+INSIDE = float(np.hypot(*LOOP[0])) - 1.0
+"""Radius of drives around it, a metre beside the mapped way."""
+STEP = SPEED / RATE
+"""Metres a frame at the mapped speed."""
+
+
+def around(metres):
+    """Positions of a drive around the loop."""
+    turn = np.asarray(metres) / INSIDE
+    return INSIDE * np.column_stack([np.cos(turn), np.sin(turn)])
+
+
+WAYS = {
+    "a loop": (shake(ring(60), 1),),
+    "a small loop": (shake(ring(31, spacing=0.9), 1),),
+    "an open way": (shake(line(50), 2),),
+    "a short way": (shake(line(9), 2),),
+    "two traverses": (shake(line(40), 3), shake(ring(40), 5)),
+    "a stop": (stopping(40, at=20, frames=12),),
+    "one reference": (line(1),),
 }
 
 
-def random_step(rng):
-    """A step of any kind: ordinary, far, long, or with odometry in either direction."""
-    seconds = float(rng.choice([rng.uniform(0.05, 3.0), rng.uniform(3.0, 40.0)], p=[0.9, 0.1]))
-    change = float(rng.choice([rng.uniform(1.0, FAR_VIEW), rng.uniform(FAR_VIEW, 5.0)], p=[0.7, 0.3]))
-    metres = rng.choice([np.nan, rng.uniform(0.0, 12.0), rng.uniform(-12.0, 0.0), 0.0], p=[0.6, 0.25, 0.12, 0.03])
-    return Step(seconds, change, None if np.isnan(metres) else float(metres))
+def random_motion(rng):
+    """What is known of a step of any kind: short or long, with odometry in either direction or none."""
+    seconds = float(rng.choice([rng.uniform(0.05, 2.0), rng.uniform(2.0, 60.0)], p=[0.9, 0.1]))
+    told = float(rng.choice([np.nan, rng.uniform(0.0, 12.0), rng.uniform(-12.0, 0.0), 0.0], p=[0.6, 0.25, 0.1, 0.05]))
+    metres = SPEED * seconds if np.isnan(told) else abs(told)
+    return Motion(seconds, metres, None if np.isnan(told) else told, min(metres / 5.0, 1.0))
 
 
 def random_evidence(rng, count):

@@ -11,7 +11,7 @@ from made_up import write_block
 from tmapr.artifacts.documents.runs import Errors
 from tmapr.artifacts.trajectory import load_estimates
 from tmapr.cli.evaluate import print_errors
-from tmapr.tracking.smoothing import LAG
+from tmapr.tracking.self_training import LAG
 
 
 def test_a_run_repeats_bit_for_bit_from_its_own_folder(street, street_copy, monkeypatch):

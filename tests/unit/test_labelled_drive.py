@@ -40,6 +40,6 @@ def test_a_restored_localizer_has_the_condition_of_the_labels_before(taught, env
 
 def test_another_drive_knows_how_far_frames_and_the_pose_head_can_be_trusted(taught):
     before, after = taught.tracker.learned(), taught.fork().tracker.learned()
-    assert before["likelihoods"].any()
+    assert before["labelled"].any()
     for name, array in before.items():
         np.testing.assert_array_equal(after[name], array, err_msg=name)

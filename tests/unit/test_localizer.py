@@ -18,7 +18,7 @@ from tmapr.types import NANOSECONDS, Fault, Frame, Odometry, Percept, Reason, St
 
 YEAR = 365 * 24 * 3600 * NANOSECONDS
 both_methods = pytest.mark.parametrize("system", METHODS.values(), ids=METHODS.keys())
-LEARNED = ("classifier.", "lessons.", "track.placer.likelihoods", "track.placer.labelled", "track.placer.head")
+LEARNED = ("classifier.", "lessons.", "track.labelled", "track.head")
 
 
 def unlearned(localizer):
@@ -35,8 +35,9 @@ with_and_without_apr = pytest.mark.parametrize(
 @both_methods
 def test_a_known_street_is_followed(system, strip, block, stream):
     rows = range(180, 250)
-    progress = localize(build(system, block), strip(stream), rows)
-    errors = [error(estimate, stream.truth[row]) for estimate, row in zip(progress.estimates, rows, strict=True)]
+    found = zip(localize(build(system, block), strip(stream), rows).estimates, rows, strict=True)
+    errors = [error(estimate, stream.truth[row]) for estimate, row in found if estimate.status is not Status.LOST]
+    assert len(errors) >= 0.7 * len(rows)
     assert max(errors) < 10.0
 
 
@@ -199,9 +200,10 @@ def test_after_a_year_nothing_is_certain(tracked, stream):
 
 @with_and_without_apr
 def test_after_a_year_the_street_is_found_again(strip, tracked, stream):
-    percepts = [replace(percept, stamp=percept.stamp + YEAR) for percept in strip(stream).percepts[100:110]]
+    percepts = [replace(percept, stamp=percept.stamp + YEAR) for percept in strip(stream).percepts[100:130]]
     estimates = [tracked.observe(percept) for percept in percepts]
-    assert error(estimates[-1], stream.truth[109]) < 10.0
+    assert estimates[0].status is not Status.LOCALIZED
+    assert error(estimates[-1], stream.truth[129]) < 10.0
     assert estimates[-1].status is Status.LOCALIZED
 
 

@@ -29,7 +29,7 @@ def elsewhere():
     return make_map(SYSTEM, traverse(5, "noon"))
 
 
-LEARNED = ("classifier.", "lessons.", "track.placer.likelihoods", "track.placer.labelled", "track.placer.head")
+LEARNED = ("classifier.", "lessons.", "track.labelled", "track.head")
 
 
 def unlearned(localizer):
@@ -39,7 +39,7 @@ def unlearned(localizer):
 
 def test_a_restored_localizer_is_described_by_the_same_arrays(tracked, block):
     told = tracked.arrays()
-    assert told["track.standing"].all()
+    assert told["track.proof"].any()
     again = build(SYSTEM, block)
     again.restore(told, "route")
     assert again.arrays().keys() == told.keys()
@@ -166,7 +166,10 @@ def test_a_state_with_numbers_that_are_not_finite_is_an_error_with_advice(name, 
 
 PARTS = ("classifier.grid.cells", "labels.held", "classifier.ridge.tiles", "classifier.ledger.names", "clock.moments")
 LACKING = [(method, part) for method in METHODS for part in PARTS]
-LACKING += [("route", f"track.{name}") for name in ("standing", "placer.on", "placer.turned", "novelty.usual")]
+LACKING += [
+    ("route", f"track.{name}")
+    for name in ("filter.off", "filter.null.mass", "proof", "turned", "head", "odometry.views")
+]
 LACKING += [("paper", "track.dissenters")]
 
 
@@ -181,7 +184,7 @@ def test_a_state_that_lacks_an_array_is_refused(method, name, block, stream, run
 
 @pytest.mark.parametrize("count", [5, 7])
 def test_a_state_whose_reckoned_position_has_another_length_is_refused(count, tracked, run):
-    resumed = spoilt_state(tracked, run, lambda arrays: arrays.update({"track.placer.reckoned": np.zeros(count)}))
+    resumed = spoilt_state(tracked, run, lambda arrays: arrays.update({"track.reckoned": np.zeros(count)}))
     with pytest.raises(InputError, match=rf"a reckoned position has 6 numbers, not {count}"):
         resumed()
 

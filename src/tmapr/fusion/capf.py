@@ -87,7 +87,7 @@ class Fusion(Settings):
         variances = np.repeat([deviation**2, self.initial_speed**2], 2)
         return Belief(stamp, np.concatenate([_require_finite(position), np.zeros(2)]), np.diag(variances))
 
-    def predict(self, belief: Belief, stamp: int, noise_scale: float = 1.0) -> Belief:
+    def predict(self, belief: Belief, stamp: int) -> Belief:
         """Move the belief to `stamp`; one at the belief's own stamp is returned as it is.
 
         A gap longer than `max_gap` says nothing of the velocity any more, and extrapolating it would send the
@@ -101,8 +101,7 @@ class Fusion(Settings):
             return belief
         gap = (stamp - belief.stamp) / NANOSECONDS
         dt = min(gap, self.max_gap)
-        noise = noise_scale * self._motion_noise(dt)
-        mean, covariance = kalman.predict(belief.mean, belief.covariance, _transition(dt), noise)
+        mean, covariance = kalman.predict(belief.mean, belief.covariance, _transition(dt), self._motion_noise(dt))
         if gap <= self.max_gap:
             return Belief(stamp, mean, covariance)
         unknown = self.start(stamp, mean[:2], self.initial_speed * (gap - dt))
@@ -135,14 +134,6 @@ class Fusion(Settings):
         mean, spread = kalman.correct(
             belief.mean, belief.covariance, _require_finite(position), _OBSERVATION, covariance
         )
-        return Belief(belief.stamp, mean, spread)
-
-    def slow_down(self, belief: Belief, factor: float) -> Belief:
-        """Correct with a velocity that is this share of the believed one: the camera was seen to move so much."""
-        H = np.eye(2, 4, 2)  # velocities
-        speed = float(np.hypot(*belief.mean[2:]))
-        noise = np.eye(2) * (0.1 * speed + 1e-3) ** 2
-        mean, spread = kalman.correct(belief.mean, belief.covariance, factor * belief.mean[2:], H, noise)
         return Belief(belief.stamp, mean, spread)
 
     def _reference_variance(self, confidence: float) -> float:

@@ -19,11 +19,10 @@ from tmapr.exceptions import InputError, StateError
 from tmapr.journal.journal import Journal
 from tmapr.journal.redo import Redone, describe, find_hash, find_position, redo, settle
 from tmapr.labels import LAYOUT as LABELS
-from tmapr.learning import LAYOUT as OWN_PAST
 from tmapr.localizer import Localizer
 from tmapr.retrieval.condition import LAYOUT as CONDITION
-from tmapr.track import track_layout
-from tmapr.tracking.odometry import LAYOUT as ODOMETRY
+from tmapr.tracking import tracker_layout
+from tmapr.tracking.self_training import LAYOUT as OWN_PAST
 
 FILE = "moment.npz"
 _KIND, _VERSION = "moment", 1
@@ -65,7 +64,7 @@ class Moment:
         if [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]:
             raise StateError(f"{path}: holds numbers that are not finite")
         layout = put("labels.", LABELS) | put("drive.", CONDITION) | put("lessons.", CONDITION)
-        layout |= put("track.", track_layout(notes.method)) | put("clock.", CLOCK) | put("odometry.", ODOMETRY)
+        layout |= put("track.", tracker_layout(notes.method)) | put("clock.", CLOCK)
         width, own = localizer.memory.descriptors.shape[1], take(arrays, "own.")
         check_arrays(str(path), arrays, layout, "remove it", width=width, references=len(localizer.memory))
         if own:

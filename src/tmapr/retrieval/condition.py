@@ -44,10 +44,6 @@ class Shared:
     mean: Float[np.ndarray, " dim"]
     weight: float
 
-    def measure(self, descriptor: Float[np.ndarray, " dim"]) -> float:
-        """How like it a view looks: the cosine."""
-        return float(descriptor @ self.mean) / max(float(np.linalg.norm(self.mean)), SHORTEST)
-
     def remove(self, descriptor: Float[np.ndarray, " dim"]) -> Float[np.ndarray, " dim"]:
         """What a view has of its own; of no particular length."""
         return descriptor - self.weight * self.mean

@@ -18,14 +18,11 @@ from tmapr.artifacts.layout import Array
 from tmapr.reference import Reference, measure_reference
 from tmapr.retrieval.condition import Shared
 from tmapr.retrieval.keypoints import ReferenceKeypoints
-from tmapr.retrieval.ranking import find_highest
 from tmapr.types import FARTHEST, LATEST, Candidate
 
 MAPPED = frozenset({"memory.descriptors"})
 """Arrays of a map file worth leaving on disk."""
 
-BEST = 10
-"""References among which the closest is looked for."""
 
 LAYOUT = {
     "descriptors": Array("f", "references width", -1.01, 1.01),
@@ -147,11 +144,6 @@ class Memory:
     def measure_cosine(self, row: int, descriptor: Float[np.ndarray, " dim"]) -> float:
         """The plain cosine with one reference."""
         return float(self.descriptors[row] @ descriptor.astype(np.float32))
-
-    def find_closest(self, ranking: Float[np.ndarray, " refs"], descriptor: Float[np.ndarray, " dim"]) -> float:
-        """The highest plain cosine with any of the references that rank best."""
-        best = find_highest(ranking, BEST)
-        return float((self.descriptors[best] @ descriptor.astype(np.float32)).max())
 
     def rank_by_cosine(self, descriptors: Float[np.ndarray, "n dim"], count: int) -> Int[np.ndarray, "n best"]:
         """The references with the highest plain cosines with each descriptor, best first; all where there are fewer."""

@@ -139,7 +139,7 @@ class Retrieval(Settings):
         comparison = None
         if everywhere is not None:
             places = np.zeros(len(memory)) if term is None else term[memory.places]
-            comparison = Comparison((everywhere - center) / deviation, places, everywhere)
+            comparison = Comparison((everywhere - center) / deviation, places)
         unseen = np.zeros(len(probed), dtype=bool)
         if allowed is not None:
             unseen = ~np.isin(memory.places[memory.probes], allowed)

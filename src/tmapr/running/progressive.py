@@ -17,9 +17,7 @@ from tmapr.clock import Timeline
 from tmapr.fusion.capf import Fusion
 from tmapr.localizer import Localizer
 from tmapr.retrieval.memory import Memory
-from tmapr.track import Tracker, make_tracker
-from tmapr.tracking import Tracking
-from tmapr.tracking.odometry import OdometryTrust
+from tmapr.tracking import Tracker, Tracking, make_tracker
 from tmapr.types import Estimate, Recognition
 
 
@@ -98,13 +96,12 @@ class RecognisedDrive:
         """The estimates of a tracker that is told what was learned before."""
         if self.learned:
             tracker.restore_learned(self.learned)
-        estimates, clock, odometry = [], Timeline(), OdometryTrust()
+        estimates, clock = [], Timeline()
         for seen, recognition in zip(self.recording.percepts, self.recognitions, strict=True):
-            percept = replace(seen, stamp=clock.place(seen.stamp), motion=odometry.heed(seen.motion))
+            percept = replace(seen, stamp=clock.place(seen.stamp))
             estimate = tracker.answer_late(percept)
             if estimate is None:
                 estimate = tracker.advance(percept, recognition) if recognition else tracker.pass_over(percept)
-            odometry.see(estimate)
             estimates.append(replace(estimate, percept=seen))
         return estimates
 

@@ -1,10 +1,9 @@
-"""Motion along the mapped route, compiled: mass moves from cell to cell, each speed by its own way.
+"""Probability that moves along the route, compiled: mass[tile, speed, cell], tile by tile, each speed by its own way.
 
-A cell's mass is spread evenly over its stretch, moved, and dealt out to the cells that it then covers, in proportion to
-the overlap. Nothing is lost: what drives over the end of a traverse that does not close is returned apart. Only rows
-that hold something are looked at; `present` notes which come to hold something.
+A tile that holds next to nothing is not live: it is neither read nor written, and whatever lies in it is no mass.
 """
 
+from math import ceil, exp, floor
 from typing import NamedTuple
 
 import numpy as np
@@ -12,243 +11,202 @@ import numpy as np
 from tmapr.compiled import compiled
 
 
-class Cells(NamedTuple):
-    """The route as compiled functions read it, see `Route`; row r of drive d lies between edges r + d and r + d + 1."""
+class Grid(NamedTuple):
+    """The cells of a route as compiled functions read them, see `Route`."""
 
-    edges: np.ndarray
     first: np.ndarray
-    last: np.ndarray
+    cells: np.ndarray
     closed: np.ndarray
-    drive_of: np.ndarray
-    lengths: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    between: np.ndarray
 
 
-class Turns(NamedTuple):
-    """How speeds change from view to view; given to compiled functions, which would keep an old number of a module."""
+class Taps(NamedTuple):
+    """How the mass of a cell is dealt out: at speed k, weights[k, j] of it goes nearest[k] + j cells ahead."""
 
-    prior: np.ndarray
-    redraw: float
-    change: float
-    backwards: int
-    """The speeds below this one are backwards and have no neighbours."""
-
-
-class Motion(NamedTuple):
-    """How far mass moves: by near[k] … far[k] metres at speed k, weighted by weights[place, k].
-
-    The share `halt` stood for a while, so that its clock says nothing: it moves anywhere up to `reach` lengths of its
-    view, back or ahead. One line of weights is that of all places.
-    """
-
+    nearest: np.ndarray
+    widths: np.ndarray
     weights: np.ndarray
-    near: np.ndarray
-    far: np.ndarray
-    halt: float
-    reach: float
 
 
-@compiled()
-def change_speeds(mass, turns, out):
-    """The mass of each speed after it may have changed: to a neighbour, or to any."""
-    redrawn = turns.redraw * mass.sum()
-    first, last = turns.backwards, len(mass) - 1
-    for k in range(len(mass)):
-        out[k] = (1.0 - turns.redraw) * mass[k] + redrawn * turns.prior[k]
-    for k in range(first, len(mass)):
-        moved = 0.5 * turns.change * mass[k]
-        out[k] -= 2.0 * moved
-        out[max(k - 1, first)] += moved
-        out[min(k + 1, last)] += moved
+class Change(NamedTuple):
+    """What becomes of mass beside its motion: it goes from speed to speed, some is lost, some comes to every cell."""
+
+    speeds: np.ndarray
+    kept: float
+    seeds: np.ndarray
+    least: float
+    """What a tile holds that is live."""
 
 
-@compiled()
-def weigh_views(ways, expected, saturated, spread, least):
-    """How well a change of view fits each way, 1 being usual: [place, speed] from logarithms of metres."""
-    weights = np.empty((len(expected), len(ways)))
-    for place in range(len(expected)):
-        for k in range(len(ways)):
-            off = ways[k] - expected[place]
-            if saturated and off > 0.0:
-                off = 0.0
-            weights[place, k] = np.exp(max(0.5 - 0.5 * (off / spread) ** 2, least))
-    return weights
+class Weights(NamedTuple):
+    """A view: the log-evidence of each reference, and to which power it counts."""
+
+    evidence: np.ndarray
+    power: float
 
 
-# Inlined, since a call that passes arrays costs more than what is done in it.
-@compiled(inline="always")
-def _find_cell(edges, low, high, at, hint):
-    """The cell of edges[low] … edges[high] that holds a point: mostly that of the row before, or the next."""
-    if low <= hint < high:
-        if edges[hint] <= at:
-            low = hint
-            if at < edges[hint + 1]:
-                high = hint + 1
-            elif hint + 1 < high and at < edges[hint + 2]:
-                low, high = hint + 1, hint + 2
-        elif low < hint:
-            high = hint
-    while high - low > 1:
-        middle = (low + high) // 2
-        if edges[middle] <= at:
-            low = middle
-        else:
-            high = middle
-    return low
+class Tiles(NamedTuple):
+    """Mass, which tiles are live, and the sums of each cell and of each tile."""
+
+    mass: np.ndarray
+    live: np.ndarray
+    where: np.ndarray
+    totals: np.ndarray
 
 
 @compiled(inline="always")
-def _cut(start, stop, closed, begin, end):
-    """The stretch begin … end as it lies on a traverse, in two parts where that closes: their bounds and shares.
-
-    What is missing of 1 in the shares lies beyond an open end.
-    """
-    length = max(end - begin, 0.0)
-    first, second = (start, stop, 1.0), (start, start, 0.0)
-    if closed and length < stop - start:
-        if begin < start or begin >= stop:
-            begin = start + (begin - start) % (stop - start)
-            if begin >= stop:
-                begin = start
-        over = max(begin + length - stop, 0.0)
-        share = over / length if over > 0.0 else 0.0
-        first, second = (begin, min(begin + length, stop), 1.0 - share), (start, start + over, share)
-    elif not closed and length > 0.0:
-        inside = min(begin + length, stop) - max(begin, start)
-        first = (max(begin, start), min(begin + length, stop), max(inside, 0.0) / length)
-    elif not closed:
-        first = (begin, begin, 1.0 if start <= begin < stop else 0.0)
-    return first, second
+def _pass(x):
+    """The integral of a cell's triangle 1 − |u| up to x."""
+    if x <= -1.0:
+        return 0.0
+    if x >= 1.0:
+        return 1.0
+    return 0.5 * (x + 1.0) ** 2 if x <= 0.0 else 1.0 - 0.5 * (1.0 - x) ** 2
 
 
 @compiled()
-def advance(cells, turns, motion, mass, rows, out, present):
-    """Change the speeds of the rows' mass and move it from `mass`, which is emptied, to `out`.
-
-    Returns what of each row went over an open end.
-    """
-    weights, near, far, halt = motion.weights, motion.near, motion.far, motion.halt
-    over = np.zeros(len(mass))
-    count, back = mass.shape[1], turns.backwards
-    mixed, moved = np.empty(count), np.empty(count)
-    hints = np.zeros(count + 2, dtype=np.int64)
-    edges, lengths = cells.edges, cells.lengths
-    for place in range(len(rows)):
-        row = rows[place]
-        drive = cells.drive_of[row]
-        low, high, closed = cells.first[drive] + drive, cells.last[drive] + drive + 1, cells.closed[drive]
-        here, there = edges[row + drive], edges[row + drive + 1]
-        change_speeds(mass[row], turns, mixed)
-        line = place % len(weights)
-        for k in range(count):
-            moved[k] = mixed[k] * (1.0 - halt) * weights[line, k]
-        span = motion.reach * lengths[row]
-        lost = 0.0
-        # Each speed drives its own way; what stood goes two ways, back and ahead, whatever its speed.
-        for way in range(count + 2 if halt > 0.0 else count):
-            if way < count and moved[way] <= 0.0:
-                continue
-            if way < count:
-                begin, end, slow, fast, part = here + near[way], there + far[way], way, way + 1, 1.0
-            elif way == count:
-                begin, end, slow, fast, part = here - span, there, 0, back, halt
+def deal_out(low, high):
+    """Mass spread evenly over a cell, moved by anything from low[k] to high[k] cells, as taps."""
+    speeds = len(low)
+    nearest, widths = np.empty(speeds, np.int64), np.empty(speeds, np.int64)
+    for k in range(speeds):
+        nearest[k] = floor(low[k])
+        widths[k] = ceil(high[k]) - nearest[k] + 1
+    weights = np.zeros((speeds, widths.max()))
+    for k in range(speeds):
+        width = high[k] - low[k]
+        for j in range(widths[k]):
+            at = nearest[k] + j
+            if width > 1e-9:
+                weights[k, j] = (_pass(at - low[k]) - _pass(at - high[k])) / width
             else:
-                begin, end, slow, fast, part = here, there + span, back, count, halt
-            driven = moved if way < count else mixed
-            first, second = _cut(edges[low], edges[high], closed, begin, end)
-            for start, stop, share in (first, second):
-                if share <= 0.0:
-                    continue
-                cell = hints[way] = _find_cell(edges, low, high, start, hints[way])
-                density = part * share / (stop - start) if stop > start else 0.0
-                while True:
-                    bound = min(stop, edges[cell + 1])
-                    held = density * (bound - start) if density > 0.0 else part * share
-                    present[cell - drive] = True
-                    for k in range(slow, fast):
-                        out[cell - drive, k] += held * driven[k]
-                    start = bound
-                    cell += 1
-                    if bound >= stop or cell == high:
-                        break
-            if not closed:
-                for k in range(slow, fast):
-                    lost += part * (1.0 - first[2]) * driven[k]
-        over[row] = lost
-        mass[row] = 0.0
-    return over
+                weights[k, j] = max(1.0 - abs(at - low[k]), 0.0)
+    return Taps(nearest, widths, weights)
 
 
 @compiled()
-def hop(mass, rows, share, first, targets, spare, present):
-    """Give a share of each row's mass, in equal parts, to its targets, which are targets[first[row]:first[row + 1]]."""
-    for row in rows:
-        present[row] = True
-        count = first[row + 1] - first[row]
-        for link in range(first[row], first[row + 1]):
-            spare[targets[link]] += share / count * mass[row]
-            present[targets[link]] = True
-        if count:
-            mass[row] *= 1.0 - share
-    for row in rows:
-        for link in range(first[row], first[row + 1]):
-            mass[targets[link]] += spare[targets[link]]
-            spare[targets[link]] = 0.0
+def _read(grid, first, cells, weights, likelihood):
+    """Exp of a power of the log-evidence at some cells, read between references."""
+    for i in range(cells):
+        share = grid.between[first + i]
+        read = (1.0 - share) * weights.evidence[grid.before[first + i]]
+        read += share * weights.evidence[grid.after[first + i]]
+        likelihood[i] = exp(weights.power * read)
 
 
 @compiled()
-def settle(mass, rows, kept, weights, share, columns, speeds):
-    """Weigh the rows that are kept, each by weights[row]: a share of what it holds, and columns[i, row] · speeds[i].
+def _bound(grid, first, cells, weights):
+    """No less than any likelihood of some cells."""
+    most = -np.inf
+    for at in range(first, first + cells):
+        most = max(most, weights.evidence[grid.before[at]], weights.evidence[grid.after[at]])
+    return exp(weights.power * most)
 
-    The other rows are emptied.
+
+@compiled()
+def _add_up(row):
+    """The sum of a tile's row, in eight parts at a time."""
+    parts = np.zeros(8)
+    for i in range(0, len(row), 8):
+        for j in range(8):
+            parts[j] += row[i + j]
+    return parts.sum()
+
+
+@compiled()
+def _is_reached(live, start, size, low, high, count, closed):
+    """Whether any tile that holds some of the cells low … high of a traverse is live."""
+    if closed and high - low + 1 >= count:
+        low, high = 0, count - 1
+    if not closed:
+        low, high = max(low, 0), min(high, count - 1)
+    if high < low:
+        return False
+    a, b = low % count, high % count
+    for tile in range(a // size, (b if a <= b else count - 1) // size + 1):
+        if live[start + tile]:
+            return True
+    if a > b:  # around the end of a loop
+        for tile in range(b // size + 1):
+            if live[start + tile]:
+                return True
+    return False
+
+
+@compiled()
+def _gather(tiles, taps, start, begin, cells, count, closed, moved):
+    """What comes to the cells from `begin` on of the traverse that starts at a tile, by speed."""
+    size = tiles.mass.shape[2]
+    moved[:] = 0.0
+    for k in range(len(moved)):
+        for j in range(taps.widths[k]):
+            weight = taps.weights[k, j]
+            if weight <= 0.0:
+                continue
+            at, done = begin - taps.nearest[k] - j, 0
+            if closed:
+                at %= count
+            elif at < 0:
+                at, done = 0, -at
+            while done < cells and at < count:
+                tile, offset = start + at // size, at % size
+                run = min(cells - done, size - offset, count - at)
+                if tiles.live[tile]:
+                    for i in range(run):
+                        moved[k, done + i] += weight * tiles.mass[tile, k, offset + i]
+                done += run
+                at += run
+                if closed and at == count:
+                    at = 0
+
+
+@compiled()
+def _mix(moved, change, mixed):
+    """Change the speeds of what came, and add what comes from elsewhere."""
+    for other in range(len(mixed)):
+        mixed[other] = change.seeds[other]
+        for k in range(len(moved)):
+            share = change.kept * change.speeds[k, other]
+            for i in range(moved.shape[1]):
+                mixed[other, i] += share * moved[k, i]
+
+
+@compiled()
+def advance(grid, taps, change, weights, old, new):
+    """Move the mass from `old` to `new`, change its speeds, and weigh it by the view.
+
+    Returns the sums of all before and after weighing, and what each speed has after it.
     """
-    at = 0
-    for row in rows:
-        while at < len(kept) and kept[at] < row:
-            at += 1
-        if at == len(kept) or kept[at] != row:
-            mass[row] = 0.0
-    for row in kept:
-        for k in range(mass.shape[1]):
-            whole = share * mass[row, k]
-            for seed in range(len(columns)):
-                whole += columns[seed, row] * speeds[seed, k]
-            mass[row, k] = weights[row] * whole
-
-
-@compiled()
-def scale(mass, rows, factor, sums):
-    """Multiply the rows, and add each up into `sums`, which is 0 elsewhere."""
-    sums[:] = 0.0
-    for row in rows:
-        total = 0.0
-        for k in range(mass.shape[1]):
-            mass[row, k] *= factor
-            total += mass[row, k]
-        sums[row] = total
-
-
-@compiled()
-def arrive(mass, reach, centres, share, least, extent):
-    """Deal what returns from each place out over the places in its reach, as they are long.
-
-    What is next to nothing may come from anywhere: thousands of such places would take seconds.
-    """
-    back = np.zeros(len(mass))
-    anywhere = 0.0
-    for place in range(len(mass)):
-        if mass[place] <= 0.0:
-            continue
-        if mass[place] < least or reach[place] >= extent:
-            anywhere += mass[place]
-            continue
-        square = reach[place] ** 2
-        whole = 0.0
-        for other in range(len(mass)):
-            apart = (centres[other, 0] - centres[place, 0]) ** 2 + (centres[other, 1] - centres[place, 1]) ** 2
-            if other == place or apart <= square:
-                whole += share[other]
-        for other in range(len(mass)):
-            apart = (centres[other, 0] - centres[place, 0]) ** 2 + (centres[other, 1] - centres[place, 1]) ** 2
-            if other == place or apart <= square:
-                back[other] += mass[place] * share[other] / whole
-    return back + anywhere * share
+    speeds, size = old.mass.shape[1], old.mass.shape[2]
+    moved, mixed, by_speed = np.empty((speeds, size)), np.empty((speeds, size)), np.zeros(speeds)
+    likelihood, columns, predicted = np.empty(size), np.empty(size), 0.0
+    farthest, nearest, seeded = (taps.nearest + taps.widths - 1).max(), taps.nearest.min(), change.seeds.sum()
+    for drive in range(len(grid.cells)):
+        start, count, closed = grid.first[drive], grid.cells[drive], grid.closed[drive]
+        for tile in range(start, grid.first[drive + 1]):
+            begin, first = (tile - start) * size, tile * size
+            cells = min(size, count - begin)
+            low, high = begin - farthest, begin + cells - 1 - nearest
+            reached = _is_reached(old.live, start, size, low, high, count, closed)
+            new.live[tile] = reached or seeded * cells * _bound(grid, first, cells, weights) >= change.least
+            new.where[tile] = 0.0
+            new.totals[tile] = 0.0
+            if not new.live[tile]:
+                continue
+            _gather(old, taps, start, begin, cells, count, closed, moved)
+            _mix(moved, change, mixed)
+            _read(grid, first, cells, weights, likelihood)
+            likelihood[cells:] = 0.0
+            columns[:] = 0.0
+            for k in range(speeds):
+                mixed[k, cells:] = 0.0
+                for i in range(size):
+                    columns[i] += mixed[k, i]
+                    new.mass[tile, k, i] = mixed[k, i] * likelihood[i]
+                    new.where[tile, i] += new.mass[tile, k, i]
+                by_speed[k] += _add_up(new.mass[tile, k])
+            predicted += _add_up(columns)
+            new.totals[tile] = _add_up(new.where[tile])
+    return predicted, new.totals.sum(), by_speed

@@ -1,118 +1,123 @@
-"""The mapped route as a filter walks it: cells along the way, how fast it was driven, and how soon its views change.
+"""The mapped route as a grid: cells of equal length along every traverse, each between two references.
 
-Each reference owns the stretch of its traverse that lies nearer to it than to its neighbours. `view` is the change of
-descriptor, one minus the cosine, that counts as a new view: a quarter of what separates unrelated references; `lengths`
-are the metres of the way after which the map's own view has changed by it. That unit travels: a drive by night sees new
-views after nearly the same metres as the mapped one, whatever its clock, its rate and its weather.
+A traverse that ends where it began, in the same direction, is a loop and closes. Cells are kept in tiles of `TILE`; the
+last tile of a traverse may have cells to spare, which nothing ever comes to.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.spatial import cKDTree
 
 from tmapr.reference import measure_reference, measure_steps
+from tmapr.retrieval.memory import Memory
+from tmapr.tracking.model import RouteModel
 
+TILE = 64
 _NEW_VIEW = 0.25
+"""Of what separates two unrelated references: a change of descriptor that makes another view."""
 _PAIRS = 4000
-_LOOK_AHEAD = 64
-"""References ahead of one among which its view must have changed, or the last of them is taken."""
-_STOPPED = 0.1
-"""Share of the usual step below which a cell is a sliver of a stop."""
 _CLOSE = 3.0
-"""Steps within which two references are taken for the same spot: a traverse that closes, a crossing."""
+"""Spacings within which the ends of a traverse meet."""
+_FARTHEST = 50.0
+"""Spacings that a gap between two references is long at most: farther ones were not driven."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """References in the order they were driven, one traverse after the other; `rows` are their rows in M₀."""
+    """References in the order they were driven, one traverse after the other, and the cells between them."""
 
     rows: Int[np.ndarray, " refs"]
+    """Of M₀."""
     positions: Float[np.ndarray, "refs 2"]
+    headings: Float[np.ndarray, " refs"]
+    """Which way the camera looked, in radians; NaN where nobody knows."""
     places: Int[np.ndarray, " refs"]
-    first: Int[np.ndarray, " drives"]
-    """The first reference of each traverse."""
-    edges: Float[np.ndarray, " bounds"]
-    """Where cells begin along a traverse, in metres, and where its last one ends: one more than references, each."""
-    closed: Bool[np.ndarray, " drives"]
-    lengths: Float[np.ndarray, " refs"]
-    view: float
+    share: Float[np.ndarray, " refs"]
+    """Of the whole way, what each reference stands for."""
+    cell: float
+    """Metres."""
+    first: Int[np.ndarray, " bounds"]
+    """The first tile of each traverse, and how many tiles there are."""
+    cells: Int[np.ndarray, " traverses"]
+    """Cells of each traverse."""
+    closed: Bool[np.ndarray, " traverses"]
+    before: Int[np.ndarray, " cells"]
+    after: Int[np.ndarray, " cells"]
+    between: Float[np.ndarray, " cells"]
+    """Each cell's references, and how far it lies from the first of them to the second, 0 to 1."""
+    spots: Float[np.ndarray, "cells 2"]
+    used: Int[np.ndarray, " used"]
+    """The cells that are not spare."""
+    tree: cKDTree
+    """Of the used cells."""
+    references: cKDTree
     speed: float
     """Metres a second while driving, in the median."""
     spacing: float
-    headings: Float[np.ndarray, " refs"]
-    """Which way the camera looked, in radians; NaN where nobody knows."""
-    likeness: Float[np.ndarray, " refs"]
-    """Of the view there and of the next along the traverse: 1 where they are the same, 0 where they are unrelated."""
-    links: Int[np.ndarray, "links 2"]
-    """Ordered pairs of references at one spot that are not neighbours along the way: crossings, other traverses."""
-    tree: cKDTree
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    view: float
+    """Change of descriptor, 1 − cosine, that makes another view."""
 
     @property
-    def widths(self) -> Float[np.ndarray, " refs"]:
-        """Metres of the way that each reference owns."""
-        drive = self.drive_of
-        at = np.arange(len(self)) + drive
-        widths: Float[np.ndarray, " refs"] = self.edges[at + 1] - self.edges[at]
-        return widths
+    def length(self) -> float:
+        """Metres of the whole way."""
+        return float(self.cells.sum()) * self.cell
 
-    @property
-    def last(self) -> Int[np.ndarray, " drives"]:
-        """The last reference of each traverse."""
-        return np.append(self.first[1:], len(self)) - 1
-
-    @property
-    def drive_of(self) -> Int[np.ndarray, " refs"]:
-        """The traverse of each reference."""
-        return np.searchsorted(self.first, np.arange(len(self)), side="right") - 1
+    def find_near(self, spot: Float[np.ndarray, "2"], radius: float) -> Int[np.ndarray, " near"]:
+        """The cells around a spot, in their order."""
+        return self.used[np.sort(np.array(self.tree.query_ball_point(spot, radius), dtype=np.int64))]
 
 
-def lay_route(
-    drives: Sequence[Int[np.ndarray, " _"]],
-    positions: Float[np.ndarray, "refs 2"],
-    stamps: Int[np.ndarray, " refs"],
-    places: Int[np.ndarray, " refs"],
-    descriptors: Float[np.ndarray, "refs dim"],
-    headings: Float[np.ndarray, " refs"] | None = None,
-) -> Route:
-    """From the rows of each traverse in the order they were driven, and what M₀ holds of them."""
+def lay_route(memory: Memory, model: RouteModel) -> Route:
+    """The route that a map's references were driven along."""
+    drives, positions = memory.drives(), memory.positions
+    reference = measure_reference(drives, positions, memory.stamps)
+    spacing = reference.spacing
+    cell = max(model.cell, spacing / model.cells_per_spacing)
+    begin, first = 0, [0]
+    parts, counts, closed = [], [], []
+    for drive, moved in zip(drives, measure_steps(drives, positions), strict=True):
+        loop = _closes(positions[drive], moved, spacing)
+        part = _cut(positions[drive], np.minimum(moved, _FARTHEST * spacing), cell, loop)
+        counts.append(len(part))
+        tiles = -(-len(part) // TILE)
+        spare = np.repeat(part[-1:], tiles * TILE - len(part), axis=0)
+        part = np.concatenate([part, spare])
+        part[:, :2] += begin
+        parts.append(part)
+        closed.append(loop)
+        first.append(first[-1] + tiles)
+        begin += len(drive)
+    table = np.concatenate(parts)
+    before, after, between = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2]
     rows = np.concatenate(drives)
-    reference = measure_reference(drives, positions, stamps)
-    steps, spacing = measure_steps(drives, positions), reference.spacing
-    closed = np.array([_closes(positions[drive], moved, spacing) for drive, moved in zip(drives, steps, strict=True)])
-    edges = [
-        _cut(positions[drive], moved, spacing, bool(loop))
-        for drive, moved, loop in zip(drives, steps, closed, strict=True)
-    ]
-    unrelated = _measure_unrelated(descriptors)
-    view = _NEW_VIEW * unrelated
-    along = [np.concatenate([[0.0], np.cumsum(moved)]) for moved in steps]
-    lengths = [
-        _measure_lengths(descriptors, drive, way, float(cut[-1] - cut[0]) if loop else None, view, spacing)
-        for drive, way, cut, loop in zip(drives, along, edges, closed, strict=True)
-    ]
-    route = Route(
+    used = np.concatenate([start * TILE + np.arange(count) for start, count in zip(first, counts, strict=False)])
+    share = np.bincount(before[used], 1.0 - between[used], len(rows))
+    share += np.bincount(after[used], between[used], len(rows))
+    placed = positions[rows]
+    spots = placed[before] + between[:, None] * (placed[after] - placed[before])
+    return Route(
         rows=rows,
-        positions=np.ascontiguousarray(positions[rows]),
-        places=places[rows],
-        first=np.cumsum([0, *(len(drive) for drive in drives)])[:-1],
-        edges=np.concatenate(edges),
-        closed=closed,
-        lengths=np.concatenate(lengths),
-        view=view,
+        positions=placed,
+        headings=memory.headings[rows],
+        places=memory.places[rows],
+        share=share / share.sum(),
+        cell=cell,
+        first=np.array(first),
+        cells=np.array(counts),
+        closed=np.array(closed),
+        before=before,
+        after=after,
+        between=between,
+        spots=spots,
+        used=used,
+        tree=cKDTree(spots[used]),
+        references=cKDTree(placed),
         speed=reference.speed,
         spacing=spacing,
-        headings=np.full(len(rows), np.nan) if headings is None else headings[rows],
-        likeness=np.concatenate([_compare_neighbours(descriptors[drive], unrelated) for drive in drives]),
-        links=np.zeros((0, 2), dtype=np.int64),
-        tree=cKDTree(positions[rows]),
+        view=_NEW_VIEW * _measure_unrelated(memory.descriptors),
     )
-    return replace(route, links=_find_links(route))
 
 
 def _closes(positions: Float[np.ndarray, "n 2"], steps: Float[np.ndarray, " m"], spacing: float) -> bool:
@@ -126,13 +131,19 @@ def _closes(positions: Float[np.ndarray, "n 2"], steps: Float[np.ndarray, " m"],
 
 
 def _cut(
-    positions: Float[np.ndarray, "n 2"], steps: Float[np.ndarray, " m"], spacing: float, closed: bool
-) -> Float[np.ndarray, " bounds"]:
-    """The bounds of the cells: midway between references; a reference where the drive stood keeps a sliver."""
-    way = np.concatenate([[0.0], np.cumsum(np.maximum(steps, 1e-3 * spacing))])
-    gap = max(float(np.hypot(*(positions[0] - positions[-1]))), 1e-3 * spacing) if closed else spacing
-    middle = (way[1:] + way[:-1]) / 2
-    return np.concatenate([[way[0] - gap / 2], middle, [way[-1] + gap / 2]])
+    positions: Float[np.ndarray, "n 2"], steps: Float[np.ndarray, " m"], cell: float, closed: bool
+) -> Float[np.ndarray, "cells 3"]:
+    """The cells of a traverse: the references before and after each, and how far between them it lies."""
+    way = np.concatenate([[0.0], np.cumsum(steps)])
+    round_trip = way[-1] + float(np.hypot(*(positions[0] - positions[-1])))
+    count = max(round(round_trip / cell), 1) if closed else round(way[-1] / cell) + 1
+    ends = np.append(way, round_trip) if closed else way
+    along = np.arange(count) * (round_trip / count) if closed else np.linspace(0.0, way[-1], count)
+    before = np.clip(np.searchsorted(ends, along, side="right") - 1, 0, max(len(ends) - 2, 0))
+    after = np.minimum(before + 1, len(ends) - 1)
+    step = ends[after] - ends[before]
+    between = np.divide(along - ends[before], step, out=np.zeros(count), where=step > 0)
+    return np.column_stack([before, after % len(way), np.clip(between, 0.0, 1.0)])
 
 
 def _measure_unrelated(descriptors: Float[np.ndarray, "refs dim"]) -> float:
@@ -141,61 +152,3 @@ def _measure_unrelated(descriptors: Float[np.ndarray, "refs dim"]) -> float:
     pairs = rng.integers(0, len(descriptors), (2, min(_PAIRS, 4 * len(descriptors))))
     change = 1.0 - np.einsum("nd,nd->n", descriptors[pairs[0]], descriptors[pairs[1]])
     return max(float(np.median(change)), 1e-6)
-
-
-def _compare_neighbours(own: Float[np.ndarray, "rows dim"], unrelated: float) -> Float[np.ndarray, " rows"]:
-    """How alike each view and the next are; the last is compared with the first, should the traverse close."""
-    change = 1.0 - np.einsum("nd,nd->n", own, np.roll(own, -1, axis=0))
-    return np.clip(1.0 - change / unrelated, 0.0, 1.0)
-
-
-def _measure_lengths(
-    descriptors: Float[np.ndarray, "refs dim"],
-    drive: Int[np.ndarray, " rows"],
-    way: Float[np.ndarray, " rows"],
-    around: float | None,
-    view: float,
-    spacing: float,
-) -> Float[np.ndarray, " rows"]:
-    """Metres after which the view ahead of each reference has changed, between references in proportion."""
-    count = len(drive)
-    own = np.asarray(descriptors[drive])
-    metres, change = np.zeros(count), np.zeros(count)
-    found = np.full(count, np.nan)
-    for ahead in range(1, min(_LOOK_AHEAD, count - 1) + 1):
-        waiting = np.flatnonzero(np.isnan(found))
-        other = waiting + ahead
-        if around is None:
-            waiting, other = waiting[other < count], other[other < count]
-        if not len(waiting):
-            break
-        other = other % count
-        distance = way[other] - way[waiting]
-        distance = np.where(distance < 0, distance + (around or 0.0), distance)
-        now = 1.0 - np.einsum("nd,nd->n", own[waiting], own[other])
-        rise = np.maximum(now - change[waiting], 1e-12)
-        there = metres[waiting] + (distance - metres[waiting]) * (view - change[waiting]) / rise
-        found[waiting[now >= view]] = there[now >= view]
-        metres[waiting], change[waiting] = distance, np.maximum(change[waiting], now)
-    # What changed too little until the end is as long as what was seen of it, or as the others.
-    usual = float(np.nanmedian(found)) if np.isfinite(found).any() else spacing
-    found = np.where(np.isnan(found), np.maximum(metres, usual), found)
-    return np.maximum(found, 0.05 * spacing)
-
-
-def _find_links(route: Route) -> Int[np.ndarray, "links 2"]:
-    reach, drive = _CLOSE * route.spacing, route.drive_of
-    # Slivers of a stop would be linked with one another by the million.
-    able = np.flatnonzero(route.widths > _STOPPED * route.spacing)
-    pairs = able[cKDTree(route.positions[able]).query_pairs(reach, output_type="ndarray")]
-    way = route.edges[pairs + drive[pairs]]
-    round_trip = np.where(
-        route.closed,
-        route.edges[route.last + np.arange(len(route.first)) + 1]
-        - route.edges[route.first + np.arange(len(route.first))],
-        np.inf,
-    )
-    apart = np.abs(way[:, 0] - way[:, 1])
-    apart = np.minimum(apart, round_trip[drive[pairs[:, 0]]] - apart)
-    kept = pairs[(drive[pairs[:, 0]] != drive[pairs[:, 1]]) | (apart > 4 * reach)]
-    return np.concatenate([kept, kept[:, ::-1]]).astype(np.int64)

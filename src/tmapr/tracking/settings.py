@@ -5,6 +5,7 @@ from pydantic import Field, field_validator, model_validator
 from tmapr.config import Settings
 from tmapr.plugins import PREFIX, TRACKING, Offer, Options, check_options, choose_offer, is_plugin
 from tmapr.tracking.gates import Gates
+from tmapr.tracking.model import RouteModel
 
 _SETTING = "tracking.method"
 ROUTE, PAPER = "route", "paper"
@@ -18,11 +19,12 @@ class Tracking(Settings):
     )
     options: Options = Field({}, description="of a plug-in, as its author names them")
     certainty: float = Field(
-        0.95, gt=0.5, lt=1, description="route: probability of one place from which on the camera is localized"
+        0.9, gt=0.5, lt=1, description="route: probability of one place from which on the camera is localized"
     )
     radius: float = Field(
         0.0, ge=0, description="route: metres around an estimate that are one place; 0: what the map says"
     )
+    model: RouteModel = Field(RouteModel(), description="route: the numbers of the filter")
     gates: Gates = Field(Gates(), description="the paper's gates")
 
     @property

@@ -31,7 +31,7 @@ def test_a_camera_that_shows_nothing_any_more_is_not_localized_and_is_lost_in_th
         )
         for count, fault in enumerate([ImageFault.INVALID] * 20, start=1)
     ]
-    radius = localizer.tracker.placer.radius
+    radius = localizer.tracker.radius
     assert [seen[-1].status, blind[0].status, blind[-1].status] == [Status.LOCALIZED, Status.PREDICTING, Status.LOST]
     lost = [each.status is Status.LOST for each in blind]
     assert lost == [each.belief.semi_axis > radius for each in blind]

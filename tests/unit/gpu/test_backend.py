@@ -8,11 +8,11 @@ from roads import chosen, drive, every_subset, mapped
 from taught import PAPER, SYSTEM
 from tmapr.gpu.backend import GpuBackend
 from tmapr.gpu.torch_matrices import TorchMatrices
-from tmapr.learning.guard import Guard
 from tmapr.places.classifier import Classifier
 from tmapr.places.lessons import Kept
 from tmapr.places.matrices import TiledMatrices
 from tmapr.system import build
+from tmapr.tracking.guard import Guard
 
 
 def make_both(use=("unscented", "mixture", "attenuation")):

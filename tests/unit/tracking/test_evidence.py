@@ -1,4 +1,4 @@
-"""What a frame says of every reference: a softmax whose mean over the route is one, and weights that labels sharpen."""
+"""What a frame says of every reference, against scipy's softmax and plain loops; how one stands among the others."""
 
 from dataclasses import replace
 
@@ -6,133 +6,82 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
-from scipy.spatial import cKDTree
 from scipy.special import log_softmax, logsumexp
 
-from tmapr.tracking.evidence import _PLACE, _SIMILARITY, _USUAL, FLOOR, Scale, add_up, spread_matches, weigh
+from routes import lay, line, shake
+from tmapr.tracking import RouteModel
+from tmapr.tracking.evidence import weigh
+from tmapr.tracking.standing import stand_out
 from tmapr.types import Comparison
 
-REFERENCES = 60
+MODEL = RouteModel()
+ROUTE = lay(shake(line(40), 3), shake(line(20, beside=9.0)[::-1], 4))
+"""Of two drives along streets nine metres apart, so that rows, references and neighbours are three orders."""
+REFERENCES = len(ROUTE.rows)
+REACH = 10.0
 
 
-def uneven(rng, count=REFERENCES):
-    """The share of the way of each reference."""
-    share = rng.uniform(0.2, 2.0, count)
-    return share / share.sum()
+def compared(rng):
+    return Comparison(rng.normal(size=REFERENCES), 0.5 * rng.normal(size=REFERENCES))
 
 
-def compared(rng, count=REFERENCES):
-    return Comparison(rng.normal(size=count), 0.5 * rng.normal(size=count))
+def softmax_evidence(frame, model, local=0.0):
+    """In the order of the route."""
+    total = (model.similarity_weight * (frame.similarity + local) + model.place_weight * frame.place)[ROUTE.rows]
+    with np.errstate(divide="ignore"):
+        share = np.log(ROUTE.share)
+    chance = log_softmax(total + share) - share
+    return logsumexp([np.full(REFERENCES, np.log(model.blind)), np.log(1 - model.blind) + chance], axis=0)
 
 
-def softmax_evidence(frame, share, similarity, place):
-    """The same from scipy's softmax over the way."""
-    total = similarity * frame.similarity + place * frame.place
-    chance = log_softmax(total + np.log(share)) - np.log(share)
-    return logsumexp([np.full(len(share), np.log(FLOOR)), np.log(1 - FLOOR) + chance], axis=0)
-
-
-def test_evidence_is_the_softmax_over_the_way_with_a_floor(rng):
+@pytest.mark.parametrize("numbers", [{}, {"similarity_weight": 0.7, "place_weight": 3.0, "blind": 0.5}])
+def test_evidence_is_the_softmax_over_the_way_and_what_blind_views_leave(numbers, rng):
+    model = RouteModel(**numbers)
     for _ in range(10):
-        frame, share = compared(rng), uneven(rng)
-        np.testing.assert_allclose(
-            weigh(frame, share, (3.0, 1.5)), softmax_evidence(frame, share, 3.0, 1.5), atol=1e-12
-        )
-
-
-@given(seed=st.integers(0, 2**32 - 1), similarity=st.floats(0.0, 50.0), place=st.floats(0.0, 50.0))
-def test_its_exponential_is_one_in_the_mean_over_the_route(seed, similarity, place):
-    rng = np.random.default_rng(seed)
-    frame, share = compared(rng), uneven(rng)
-    evidence = weigh(frame, share, (similarity, place))
-    assert np.exp(evidence) @ share == pytest.approx(1.0, rel=1e-12)
-    assert evidence.min() >= np.log(FLOOR)
-
-
-def test_a_frame_that_is_brighter_or_darker_altogether_says_the_same(rng):
-    frame, share = compared(rng), uneven(rng)
-    shifted = Comparison(frame.similarity + 7.0, frame.place - 3.0)
-    np.testing.assert_allclose(weigh(shifted, share, (2.0, 2.0)), weigh(frame, share, (2.0, 2.0)), atol=1e-12)
-
-
-def labelled(rng, frames, strength):
-    """Frames and where they were taken, drawn so that the softmax with these weights is the truth."""
-    share = np.full(REFERENCES, 1 / REFERENCES)
-    found = []
-    for _ in range(frames):
         frame = compared(rng)
-        total = strength[0] * frame.similarity + strength[1] * frame.place
-        right = np.zeros(REFERENCES, dtype=bool)
-        right[np.argmax(total + rng.gumbel(size=REFERENCES))] = True
-        found.append((frame, right))
-    return share, found
+        np.testing.assert_allclose(weigh(frame, ROUTE, model, REACH), softmax_evidence(frame, model), atol=1e-12)
 
 
-def learned(share, frames):
-    scale = Scale()
-    for frame, right in frames:
-        scale.learn(frame, share, right)
-    return scale
+@given(seed=st.integers(0, 2**32 - 1), sharp=st.floats(0.0, 100.0))
+def test_its_exponential_is_one_in_the_mean_over_the_route(seed, sharp):
+    frame = compared(np.random.default_rng(seed))
+    evidence = weigh(replace(frame, similarity=sharp * frame.similarity), ROUTE, MODEL, REACH)
+    assert np.exp(evidence) @ ROUTE.share == pytest.approx(1.0, rel=1e-12)
+    assert evidence.min() >= np.log(MODEL.blind)
 
 
-def test_the_order_of_the_labels_does_not_matter_and_states_add_up(rng):
-    share, frames = labelled(rng, 12, (2.0, 1.0))
-    whole = learned(share, frames).likelihoods
-    np.testing.assert_allclose(learned(share, frames[::-1]).likelihoods, whole, atol=1e-10)
-    parts = learned(share, frames[:5]).likelihoods + learned(share, frames[5:]).likelihoods
-    np.testing.assert_allclose(parts, whole, atol=1e-10)
+def test_a_frame_that_is_like_all_more_or_less_says_the_same(rng):
+    frame = compared(rng)
+    shifted = Comparison(frame.similarity + 7.0, frame.place - 3.0)
+    np.testing.assert_allclose(weigh(shifted, ROUTE, MODEL, REACH), weigh(frame, ROUTE, MODEL, REACH), atol=1e-12)
 
 
-def test_the_best_of_the_grid_is_next_to_what_an_optimizer_finds(rng):
-    share, frames = labelled(rng, 20, (2.0, 2.0))
-
-    def surprise(logarithms):
-        weights = np.exp(logarithms)
-        return -sum(softmax_evidence(frame, share, *weights)[right].sum() for frame, right in frames)
-
-    best = np.exp(minimize(surprise, np.zeros(2), method="Nelder-Mead").x)
-    likelihoods = learned(share, frames).likelihoods
-    row, column = np.unravel_index(np.argmax(likelihoods), likelihoods.shape)
-    # The grid has half an octave between its lines.
-    assert abs(np.log2(_SIMILARITY[row] / best[0])) <= 0.5
-    assert abs(np.log2(_PLACE[column] / best[1])) <= 0.5
-    assert -likelihoods[row, column] >= surprise(np.log(best)) - 1e-9
-
-
-def test_nothing_learned_leaves_the_usual_weights():
-    assert Scale().weights == _USUAL
-
-
-@pytest.mark.parametrize(("strength", "sharper"), [((6.0, 4.0), True), ((0.3, 0.3), False)])
-def test_labels_move_the_weights_towards_what_fits_them(strength, sharper, rng):
-    weights = learned(*labelled(rng, 60, strength)).weights
-    assert all((found > usual) == sharper for found, usual in zip(weights, _USUAL, strict=True))
-
-
-def test_of_a_large_map_a_sample_and_the_right_references_are_enough(rng):
-    count = 9000
-    share, frame = np.full(count, 1 / count), compared(rng, count)
-    right = np.zeros(count, dtype=bool)
-    right[1234] = True
-    frame.similarity[1234] += 5.0
-    scale = Scale()
-    scale.learn(frame, share, right)
-    whole = np.array([[softmax_evidence(frame, share, a, b)[1234] for b in _PLACE] for a in _SIMILARITY])
-    # A quarter of the references is looked at, and among them the right one always.
-    assert np.abs(scale.likelihoods - whole)[:5].max() < np.log(4.0) + 0.2
+def test_a_frame_that_is_alike_to_all_says_nothing():
+    same = Comparison(np.full(REFERENCES, 9.0), np.zeros(REFERENCES))
+    np.testing.assert_allclose(weigh(same, ROUTE, MODEL, REACH), 0.0, atol=1e-12)
 
 
 def test_matches_with_a_reference_speak_for_its_neighbours_as_plain_loops_say(rng):
-    positions, reach = rng.uniform(0, 60, (REFERENCES, 2)), 10.0
-    local = np.where(rng.uniform(size=REFERENCES) < 0.2, rng.uniform(0, 3, REFERENCES), np.nan)
-    frame = replace(compared(rng), local=local)
-    spread = spread_matches(frame, positions, cKDTree(positions), reach)
-    for row in range(REFERENCES):
-        away = np.hypot(*(positions - positions[row]).T)
-        heard = [local[other] * max(1 - away[other] / reach, 0) for other in np.flatnonzero(~np.isnan(local))]
-        expected = max([0.0, *heard]) if np.isnan(local[row]) else local[row]
-        assert spread.local[row] == pytest.approx(expected)
-    np.testing.assert_allclose(add_up(spread, (2.0, 3.0)), 2.0 * (frame.similarity + spread.local) + 3.0 * frame.place)
-    plain = compared(rng)
-    assert spread_matches(plain, positions, cKDTree(positions), reach) is plain
+    matched = np.where(rng.uniform(size=REFERENCES) < 0.2, rng.uniform(0, 3, REFERENCES), np.nan)
+    frame, spread = compared(rng), np.zeros(REFERENCES)
+    for here, row in enumerate(ROUTE.rows):
+        away = np.hypot(*(ROUTE.positions - ROUTE.positions[here]).T)
+        local = matched[ROUTE.rows]
+        heard = [local[other] * max(1 - away[other] / REACH, 0) for other in np.flatnonzero(~np.isnan(local))]
+        spread[row] = max([0.0, *heard]) if np.isnan(matched[row]) else matched[row]
+    assert ((spread > 0) & np.isnan(matched)).any()
+    np.testing.assert_allclose(
+        weigh(replace(frame, local=matched), ROUTE, MODEL, REACH), softmax_evidence(frame, MODEL, spread), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("size", [1, 7, 10, 11, 500])
+def test_support_and_lead_of_a_reference_are_those_of_a_sort(size, rng):
+    similarity, place = rng.normal(size=(2, size))
+    total, row = similarity + place, int(rng.integers(size))
+    around = np.flatnonzero(np.abs(np.arange(size) - row) < 3)
+    best, far = np.argsort(-total)[:10], np.setdiff1d(np.arange(size), around)
+    score, support, margin = stand_out(similarity, place, row, around, 10)
+    assert score == total[row]
+    assert support == pytest.approx(np.isin(best, around).mean())
+    assert margin == pytest.approx(total[row] - total[far].max(initial=total.min()))

@@ -1,27 +1,13 @@
-"""What is carried from frame to frame: how it moves, and that it survives being written and read."""
+"""What every tracker promises, on maps and frames that nobody would expect."""
 
 import numpy as np
 import pytest
 
-from made_up import car_fusion, paper_tracking
-from tmapr.config import changed
 from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import remember
 from tmapr.retrieval.search import Retrieval
-from tmapr.system import System
-from tmapr.track import PaperTracker, RouteTracker, Track, make_tracker
-from tmapr.tracking import History, Sighting, Tracking
-from tmapr.types import NANOSECONDS, Candidate, Percept, Recognition, Status
-
-SIGHTING = Sighting(5, np.array([1.0, 2.0]), None)
-TRACK = Track(history=History(dissent=SIGHTING, dissenters=2))
-
-
-def test_dissent_survives():
-    history = Track.from_arrays(TRACK.arrays()).history
-    assert history.dissenters == 2
-    assert history.dissent is not None
-    np.testing.assert_array_equal(history.dissent.position, SIGHTING.position)
+from tmapr.tracking import PaperTracker, RouteTracker, Tracker, Tracking, make_tracker, tracker_layout
+from tmapr.types import NANOSECONDS, Percept, Reason
 
 
 def mapped(positions, looks, seconds=1.0, sequences=None):
@@ -32,58 +18,12 @@ def mapped(positions, looks, seconds=1.0, sequences=None):
     return remember(looks, np.array(positions, float), count, stamps, frames=count, sequences=names, probes=256)
 
 
-FUSION = car_fusion(noise="acceleration", max_semi_axis=10.0)
-SECONDS = (0.0, 1.0, 2.0)
-
-
-def tracked():
-    """A tracker that has followed a camera east at 8 m/s for two seconds."""
-    memory = mapped(np.zeros((3, 2)), np.eye(3, 2))
-    tracker = PaperTracker(paper_tracking(max_innovation=500.0, max_jump=500.0), FUSION, memory)
-    tracker.start_at(-1, np.zeros(2), 1.0)
-    for seconds in SECONDS:
-        tracker.advance(percept(seconds), seen(8.0 * seconds))
-    return tracker
-
-
-def percept(seconds):
-    return Percept(round(seconds * NANOSECONDS), np.array([1.0, 0.0]), None)
-
-
-def seen(east):
-    return Recognition((Candidate(0, np.array([east, 0.0]), 0, 0.9, 0.0, 1.0, 1.0),))
-
-
-@pytest.mark.parametrize(("gap", "restarts"), [(9.0, False), (25.0, True)])
-def test_a_match_after_being_lost_says_where_but_not_how_fast(gap, restarts):
-    tracker = tracked()
-    belief = tracker.advance(percept(SECONDS[-1] + gap), seen(-100.0)).belief
-    if restarts:
-        np.testing.assert_array_equal(belief.mean[2:], 0.0)
-        np.testing.assert_allclose(np.diag(belief.covariance)[2:], FUSION.initial_speed**2)
-        assert belief.position == pytest.approx([-100.0, 0.0], abs=0.1)
-    else:
-        assert belief.mean[2] < 0.0
-
-
-def test_a_slow_camera_still_learns_how_fast_it_moves():
-    # Between two frames the belief of an unknown velocity spreads farther than what counts as lost.
-    tracker = tracked()
-    belief = tracker.track.belief
-    assert belief is not None
-    assert belief.mean[2] == pytest.approx(8.0, abs=1.0)
-
-
-def test_nothing_is_said_of_how_surprising_such_a_match_was():
-    tracker = tracked()
-    assert tracker.advance(percept(27.0), seen(-100.0)).nis is None
-    assert tracker.advance(percept(27.1), seen(-100.0)).nis is not None
-
-
 @pytest.mark.parametrize(("method", "tracker"), [("route", RouteTracker), ("paper", PaperTracker)])
 def test_the_settings_name_the_method(method, tracker):
     memory = mapped(np.zeros((3, 2)), np.eye(3, 2))
-    assert isinstance(make_tracker(Tracking(method=method), Fusion(), memory), tracker)
+    made = make_tracker(Tracking(method=method), Fusion(), memory)
+    assert isinstance(made, tracker)
+    assert isinstance(made, Tracker)
 
 
 def unit(rows):
@@ -144,10 +84,30 @@ def test_a_start_anywhere_is_answered(memory, method):
     assert np.isfinite(tracker.advance(percept, found).covariance).all()
 
 
-def test_without_a_search_the_pose_head_is_followed_and_nothing_is_claimed():
-    tracker = make_tracker(Tracking(), changed(System(), {"fusion.apr_variance": 4.0}).fusion, WORLDS["two references"])
-    for second in range(1, 20):
-        said = Percept(second * NANOSECONDS, np.eye(1, 4)[0], np.array([0.5, 0.0]))
-        estimate = tracker.advance(said, Recognition())
-    assert estimate.status is Status.APR_ONLY
-    np.testing.assert_allclose(estimate.position, [0.5, 0.0], atol=0.1)
+@methods
+def test_frames_that_came_late_are_answered_and_faulty_ones_passed_over(method):
+    memory = WORLDS["two references"]
+    tracker, search = make_tracker(Tracking(method=method), Fusion(), memory), Retrieval(mode="global").search
+    first = Percept(NANOSECONDS, memory.descriptors[0].astype(float))
+    assert tracker.answer_late(first) is None
+    assert tracker.measure_gap(first.stamp) == 0.0
+    estimate = tracker.advance(first, search(memory, first.descriptor, None, list, compare=method == "route"))
+    for stamp, reason in ((NANOSECONDS, Reason.REPEATED_STAMP), (0, Reason.OLDER_STAMP), (2 * NANOSECONDS, None)):
+        late = tracker.answer_late(Percept(stamp, first.descriptor))
+        assert (late.verdict.reason if late else None) is reason
+        assert late is None or late.position.tolist() == estimate.position.tolist()
+    assert tracker.measure_gap(3 * NANOSECONDS) == 2.0
+    passed = tracker.pass_over(Percept(2 * NANOSECONDS, first.descriptor))
+    assert passed.verdict.reason is Reason.FAULTY_FRAME
+    assert passed.belief.semi_axis > estimate.belief.semi_axis
+
+
+@methods
+def test_what_a_tracker_saves_is_what_its_layout_names(method):
+    memory = WORLDS["nothing is like anything"]
+    tracker, search = make_tracker(Tracking(method=method), Fusion(), memory), Retrieval(mode="global").search
+    for percept in frames(memory, 12):
+        tracker.advance(percept, search(memory, percept.descriptor, None, list, compare=method == "route"))
+    layout = tracker_layout(method)
+    assert set(tracker.arrays()) <= set(layout)
+    assert {name for name, array in layout.items() if not array.optional} <= set(tracker.arrays())

@@ -15,10 +15,10 @@ from tmapr.exceptions import InputError
 from tmapr.fusion.capf import Correction, Fusion
 from tmapr.plugins import Judgement, Offer, TrackingMethod, describe
 from tmapr.retrieval.memory import Memory
-from tmapr.track.paper import LAYOUT as TRACK
-from tmapr.track.paper import Track, answer, answer_late, measure_gap, start_anywhere
-from tmapr.tracking import Tracking
-from tmapr.types import FARTHEST, Belief, Candidate, Estimate, Percept, Reason, Recognition, Verdict
+from tmapr.tracking.settings import Tracking
+from tmapr.tracking.track import LAYOUT as TRACK
+from tmapr.tracking.track import Track, TrackKeeper
+from tmapr.types import FARTHEST, Candidate, Estimate, Percept, Reason, Recognition, Verdict
 
 LAYOUT = put("track.", TRACK)
 """Of our half; what the method keeps is checked by its own `restore`."""
@@ -30,16 +30,12 @@ _MOST = 100
 _SHARPEST, _WIDEST = 1e-3, 1e6
 
 
-class PluginTracker:
-    """Owns the track and a method of somebody else's package, made anew for every drive."""
+class PluginTracker(TrackKeeper):
+    """Owns a method of somebody else's package, made anew for every drive."""
 
     def __init__(self, offer: Offer, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
-        self.track = Track()
-        self.placer = None
-        self._offer = offer
-        self._options = tracking.options
-        self._memory = memory
-        self._fusion = fusion.fit(memory.reference)
+        super().__init__(fusion, memory, memory.reference.place)
+        self._offer, self._options, self._memory = offer, tracking.options, memory
         self._method = self._make_method()
 
     def _make_method(self) -> TrackingMethod:
@@ -51,20 +47,8 @@ class PluginTracker:
 
     def start_at(self, stamp: int, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
-        self._method, self.track = self._make_method(), Track(self._fusion.start(stamp, position, deviation))
-
-    def answer_late(self, percept: Percept) -> Estimate | None:
-        """The answer to a frame that came too late to move anything; None if its stamp is new."""
-        return answer_late(self.track, self._fusion, percept)
-
-    def measure_gap(self, stamp: int) -> float:
-        """Seconds since the last frame that moved time on; 0 before the first."""
-        return measure_gap(self.track.belief, stamp)
-
-    def pass_over(self, percept: Percept) -> Estimate:
-        """A frame that cannot be used: time goes on, and the belief becomes less certain."""
-        self.track = replace(self.track, belief=self._predict(percept.stamp))
-        return answer(self.track, self._fusion, percept, Verdict(Reason.FAULTY_FRAME))
+        self._method = self._make_method()
+        super().start_at(stamp, position, deviation)
 
     def advance(self, percept: Percept, recognition: Recognition) -> Estimate:
         """Have a usable frame judged, and correct the belief with what is accepted."""
@@ -88,20 +72,6 @@ class PluginTracker:
         self.track = Track(belief, self.track.history, correction)
         status = self._fusion.status(belief, seen.position is not None, correction)
         return Estimate(belief, percept, judged.candidate, judged.verdict, status, recognition, nis)
-
-    def score_label(self, percept: Percept, recognition: Recognition, truth: Float[np.ndarray, "2"]) -> bool:  # noqa: ARG002
-        """Methods of others are told no labels."""
-        return False
-
-    def expect_head(self, error: float) -> None:
-        """The variance of a pose head's position is a setting here."""
-
-    def learned(self) -> dict[str, np.ndarray]:
-        """Nothing is kept from drive to drive."""
-        return {}
-
-    def restore_learned(self, arrays: Arrays) -> None:
-        """Nothing to take up."""
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes; what could not be read back is refused before anything is written."""
@@ -127,11 +97,6 @@ class PluginTracker:
         except InputError as error:  # whoever reads the file says which one it is
             raise ValueError(str(error)) from error
         self._method, self.track = method, track
-
-    def _predict(self, stamp: int) -> Belief:
-        if self.track.belief:
-            return self._fusion.predict(self.track.belief, stamp)
-        return start_anywhere(self._fusion, stamp, self._memory.positions, self._memory.reference.place)
 
 
 def _read(judged: object, offer: Offer) -> tuple[Float[np.ndarray, "2"], float] | None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tmapr.artifacts.arrays import digest
-from tmapr.learning.guard import Guard, Tally
 from tmapr.places.classifier import Classifier, Places
 from tmapr.places.mixture import Mixture
 from tmapr.places.projection import Projection
+from tmapr.tracking.guard import Guard, Tally
 
 DIM = 8
 PLACES = Places(cell=10.0, projection=Projection(dimension=16), mixture=Mixture(dimension=4))

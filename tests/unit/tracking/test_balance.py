@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tmapr.learning.balance import Balance
 from tmapr.retrieval.memory import remember
+from tmapr.tracking.balance import Balance
 
 DIM, COUNT, EACH = 6, 10, 3
 """Places, and references in each."""

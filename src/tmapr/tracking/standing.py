@@ -6,16 +6,6 @@ from tmapr.compiled import compiled
 
 
 @compiled()
-def find_best(similarity, place, near):
-    """The first of some references that a frame looks most like."""
-    best = near[0]
-    for each in near:
-        if similarity[each] + place[each] > similarity[best] + place[best]:
-            best = each
-    return best
-
-
-@compiled()
 def stand_out(similarity, place, row, around, count):
     """The share of the so many best that are `around` a reference, and its lead over the best one elsewhere."""
     size = len(similarity)

@@ -1,0 +1,326 @@
+"""A Bayes filter over the route, and the same over its null map.
+
+The camera is in a cell of the route at a speed, or off the map. Mass moves by its speed, may change it, leaves the map,
+comes back anywhere; then every cell is weighed by what the view says there, to a power: the metres driven since the
+last view, as a share of those after which views err anew.
+
+The null map is the same cells in another order, shuffled in blocks of one view: what only looks like the map, here and
+there, fits it as well. It is followed by a filter of its own, and what it expects of a view is what being off the map
+does: so the odds of being on the map, and the proof that a drive is there, are Bayes factors against it, and need no
+threshold of any similarity.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.linalg import expm
+
+from tmapr.artifacts.arrays import Arrays, put, take
+from tmapr.artifacts.layout import Array
+from tmapr.tracking.model import RouteModel
+from tmapr.tracking.motion import Change, Grid, Taps, Tiles, Weights, advance, deal_out
+from tmapr.tracking.route import TILE, Route
+
+LAYOUT = {"off": Array("f", "", 0, 1)}
+for _name in ("on", "null"):
+    LAYOUT[f"{_name}.tiles"] = Array("i", _name, 0)
+    LAYOUT[f"{_name}.mass"] = Array("f", f"{_name} speeds tile", 0)
+    LAYOUT[f"{_name}.factor"] = Array("f", "", 0)
+    LAYOUT[f"{_name}.speeds"] = Array("f", "speeds", 0, 1.01)
+"""Of what `RouteFilter.arrays` gives."""
+
+
+class Masses:
+    """Probability of each cell and speed."""
+
+    def __init__(self, tiles: int, speeds: int) -> None:
+        where, totals = np.zeros((tiles, TILE)), np.zeros(tiles)
+        self._now, self._next = (
+            Tiles(np.zeros((tiles, speeds, TILE)), np.zeros(tiles, dtype=bool), where, totals) for _ in range(2)
+        )
+        self._factor = 1.0
+        """Of the mass, which is divided when it moves."""
+        self.speeds = np.zeros(speeds)
+        """Probability of each speed, of what is here."""
+
+    @property
+    def where(self) -> Float[np.ndarray, "tiles cells"]:
+        """Probability of each cell."""
+        return self._now.where
+
+    @property
+    def total(self) -> float:
+        """Of everything here."""
+        return float(self.speeds.sum())
+
+    def spread(self, where: Float[np.ndarray, "tiles cells"], speeds: Float[np.ndarray, " speeds"]) -> None:
+        """Begin with these cells, at the same speeds everywhere."""
+        self._now.where[:] = where
+        self._now.mass[:] = where[:, None, :] * speeds[None, :, None]
+        self._now.live[:] = True
+        self._factor, self.speeds = 1.0, where.sum() * speeds
+
+    def advance(self, grid: Grid, taps: Taps, change: Change, weights: Weights) -> tuple[float, float]:
+        """Move, change speeds, weigh; the sums before and after weighing."""
+        change = change._replace(kept=change.kept * self._factor)
+        predicted, weighed, self.speeds = advance(grid, taps, change, weights, self._now, self._next)
+        self._now, self._next, self._factor = self._next, self._now, 1.0
+        ended = self._now.live & (self._now.totals < change.least * weighed)
+        self._now.live[ended] = False
+        self._now.where[ended] = 0.0
+        return predicted, weighed
+
+    def divide(self, by: float) -> None:
+        """Divide everything."""
+        self._factor = 1.0 / by
+        self._now.where[:] *= self._factor
+        self.speeds = self.speeds * self._factor
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What is live."""
+        live = self._now.live
+        mass, factor = self._now.mass[live], np.array(self._factor)
+        return {"tiles": np.flatnonzero(live), "mass": mass, "factor": factor, "speeds": self.speeds}
+
+    def restore(
+        self, tiles: Int[np.ndarray, " live"], mass: np.ndarray, factor: np.ndarray, speeds: np.ndarray
+    ) -> None:
+        """Take up what `arrays` gave."""
+        now = self._now
+        if mass.shape[1:] != now.mass.shape[1:] or len(speeds) != len(self.speeds):
+            raise ValueError(f"{len(speeds)} speeds, tiles of {mass.shape[1:]}; expected were {now.mass.shape[1:]}")
+        if len(tiles) and (tiles[-1] >= len(now.live) or (np.diff(tiles) <= 0).any()):
+            raise ValueError(f"the map has {len(now.live)} tiles of cells; they are not named in order")
+        now.live[:] = False
+        now.live[tiles] = True
+        now.mass[tiles] = mass
+        now.where[:] = 0.0
+        for k in range(mass.shape[1]):
+            now.where[tiles] += mass[:, k]
+        self._factor, self.speeds = float(factor), np.array(speeds)
+        now.where[:] *= self._factor
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """What is known of the motion since the last view."""
+
+    seconds: float
+    metres: float
+    """Driven, as far as is known."""
+    told: float | None
+    """The same where odometry told it, negative backwards."""
+    power: float
+    """To which the view counts: how much of it is new."""
+    new_view: bool = False
+    """Whether the picture became another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The place that is most probable: what lies around it, and what the last view alone says there."""
+
+    probability: float
+    position: Float[np.ndarray, "2"]
+    covariance: Float[np.ndarray, "2 2"]
+    reference: int
+    """The likeliest one there, by its number along the route."""
+    near: Int[np.ndarray, " near"]
+    """All references there, in the same way."""
+
+
+class RouteFilter:
+    """Owns the belief over a route and over its null map."""
+
+    def __init__(self, route: Route, model: RouteModel) -> None:
+        self.route, self.model = route, model
+        self._grid = Grid(route.first, route.cells, route.closed, route.before, route.after, route.between)
+        self._null_grid = _shuffle(self._grid, max(round(model.view / route.cell), 1), model.null_way / route.cell)
+        self._used = _mark_used(self._grid)
+        self._speeds = np.array(model.speeds)
+        self._prior, self._rates = _make_prior(model), _make_rates(model)
+        self._seeds, self._null_seeds = (self._prior / grid.cells.sum() for grid in (self._grid, self._null_grid))
+        self._low, self._high = _bound_speeds(self._speeds)
+        self._on, self._null = (Masses(int(grid.first[-1]), len(self._prior)) for grid in (self._grid, self._null_grid))
+        self.restart()
+
+    def restart(self) -> None:
+        """Anywhere on the map, at any speed; or off it."""
+        self.off = self.model.start_off
+        self._on.spread((1.0 - self.off) * self._used / self._used.sum(), self._prior)
+        null = _mark_used(self._null_grid)
+        self._null.spread(null / null.sum(), self._prior)
+
+    def start_around(self, position: Float[np.ndarray, "2"], deviation: float) -> None:
+        """Near a position somebody told; if that was wrong, anywhere, or off the map."""
+        self.restart()
+        squared = ((self.route.spots - position) ** 2).sum(axis=1).reshape(self._used.shape)
+        near = np.exp(-0.5 * (squared - squared[self._used].min()) / deviation**2) * self._used
+        wrong = self.model.start_wrong
+        self.off = self.model.start_off * wrong
+        believed = (1.0 - wrong) * near / near.sum() + wrong * self._used / self._used.sum()
+        self._on.spread((1.0 - self.off) * believed, self._prior)
+
+    @property
+    def where(self) -> Float[np.ndarray, " cells"]:
+        """Probability of each cell."""
+        return self._on.where.ravel()
+
+    @property
+    def pace(self) -> float:
+        """Metres a second that the camera drives along the route, in the mean, whatever the direction."""
+        speeds = self._on.speeds + 1e-12 * self._prior
+        return float(np.abs(self._speeds) @ speeds / speeds.sum()) * self.route.speed
+
+    @property
+    def velocity(self) -> tuple[float, float]:
+        """Metres a second along the route, forwards, and its deviation."""
+        share = self._on.speeds / max(self._on.total, 1e-300)
+        mean = float(self._speeds @ share)
+        return mean * self.route.speed, float(np.sqrt(self._speeds**2 @ share - mean**2)) * self.route.speed
+
+    def observe(self, evidence: Float[np.ndarray, " refs"], motion: Motion) -> float:
+        """Predict where the camera is now, and weigh that by the log-evidence of a view.
+
+        Returns the logarithm of how much better the map explains the view than the null map does.
+        """
+        model = self.model
+        left, back = (float(-np.expm1(-rate * motion.metres)) for rate in (model.leave, model.come_back))
+        low, high = self._bound_ways(motion)
+        speeds, weights = expm(self._rates * motion.seconds), Weights(evidence, motion.power)
+
+        change = Change(speeds, 1.0 - back, back * self._null_seeds, model.dropped)
+        ways: Taps = deal_out(low, high)
+        predicted, weighed = self._null.advance(self._null_grid, ways, change, weights)
+        self._null.divide(weighed)
+        expected = weighed / predicted  # what drives over an open end of the null map is nowhere
+
+        before, returned = self._on.total, back * self.off
+        change = Change(speeds, 1.0 - left, returned * self._seeds, model.dropped)
+        predicted, weighed = self._on.advance(self._grid, ways, change, weights)
+        # What does not arrive anywhere on the map left it, or drove over an open end.
+        off = max(before + self.off - predicted, 0.0) * expected
+        self._on.divide(weighed + off)
+        self.off = off / (weighed + off)
+        return float(np.log(weighed / predicted) - np.log(expected))
+
+    def _bound_ways(self, motion: Motion) -> tuple[Float[np.ndarray, " speeds"], Float[np.ndarray, " speeds"]]:
+        """The shortest and the longest way of each speed, in cells."""
+        if motion.told is None:
+            way = self.route.speed * motion.seconds / self.route.cell
+            return self._low * way, self._high * way
+        way, error = motion.told / self.route.cell, self.model.odometry_error * abs(motion.told) / self.route.cell
+        return np.full_like(self._low, way - error), np.full_like(self._low, way + error)
+
+    def find_peak(self, evidence: Float[np.ndarray, " refs"], radius: float) -> Peak:
+        """Where most of the probability lies within a radius; the last view sharpens the position there once more."""
+        route, where = self.route, self.where
+        spot = route.spots[np.argmax(where)]
+        for _ in range(2):
+            near = route.find_near(spot, radius)
+            spot = where[near] @ route.spots[near] / where[near].sum()
+        near = route.find_near(spot, radius)
+        seen = self._read(near, evidence)
+        likely = where[near] * np.exp(seen - seen.max())
+        likely /= likely.sum()
+        position = likely @ route.spots[near]
+        off = route.spots[near] - position
+        covariance = (off * likely[:, None]).T @ off + np.eye(2) * (self.model.beside * route.spacing) ** 2
+        best = near[np.argmax(likely)]
+        reference = int(route.after[best] if route.between[best] > 0.5 else route.before[best])
+        around = np.union1d(route.before[near], route.after[near])
+        return Peak(float(where[near].sum()), position, covariance, reference, around)
+
+    def _read(
+        self, cells: Int[np.ndarray, " some"], evidence: Float[np.ndarray, " refs"]
+    ) -> Float[np.ndarray, " some"]:
+        """The log-evidence at some cells."""
+        route, share = self.route, self.route.between[cells]
+        read: Float[np.ndarray, " some"] = (1 - share) * evidence[route.before[cells]] + share * evidence[
+            route.after[cells]
+        ]
+        return read
+
+    def weigh_references(self, least: float = 0.0) -> Float[np.ndarray, " refs"]:
+        """The probability of each reference, of cells that have more than so much."""
+        route, cells = self.route, np.flatnonzero(self.where > least)
+        where, share = self.where[cells], route.between[cells]
+        weighed = np.bincount(route.before[cells], where * (1.0 - share), len(route.rows))
+        weighed += np.bincount(route.after[cells], where * share, len(route.rows))
+        return weighed
+
+    def list_modes(self) -> tuple[Float[np.ndarray, "cells 2"], Float[np.ndarray, " cells"]]:
+        """Where on the map the camera may be, with probabilities that add up to 1."""
+        cells = np.flatnonzero(self.where > 0)
+        where = self.where[cells]
+        return self.route.spots[cells], where / where.sum()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that changes."""
+        return {"off": np.array(self.off), **put("on.", self._on.arrays()), **put("null.", self._null.arrays())}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Continue from where `arrays` were taken."""
+        self.off = float(arrays["off"])
+        self._on.restore(**take(arrays, "on."))
+        self._null.restore(**take(arrays, "null."))
+        totals = self.off + self._on.total, self._null.total
+        if max(abs(total - 1.0) for total in totals) > 1e-6 + self.model.dropped * len(self._used):
+            raise ValueError(f"probabilities add up to {totals[0]:g}, and those of the null map to {totals[1]:g}")
+
+
+def _mark_used(grid: Grid) -> Bool[np.ndarray, "tiles cells"]:
+    """The cells that are not spare."""
+    used = np.zeros((grid.first[-1], TILE), dtype=bool)
+    for first, cells in zip(grid.first, grid.cells, strict=False):
+        used.ravel()[first * TILE : first * TILE + cells] = True
+    return used
+
+
+def _shuffle(grid: Grid, block: int, most: float) -> Grid:
+    """The null map: the cells of every traverse in blocks, these in another order; of a long route some of them."""
+    share = min(most / float(grid.cells.sum()), 1.0)
+    rng, taken, counts = np.random.default_rng(0), [], []
+    for first, cells in zip(grid.first, grid.cells, strict=False):
+        blocks = -(-int(cells) // block)
+        order = rng.permutation(blocks)[: int(np.ceil(share * blocks))]
+        at = (order[:, None] * block + np.arange(block)).ravel()
+        at = at[at < cells]
+        counts.append(len(at))
+        taken.append(first * TILE + np.pad(at, (0, -len(at) % TILE), mode="edge"))
+    at = np.concatenate(taken)
+    bounds = np.cumsum([0, *(len(each) // TILE for each in taken)])
+    parts = grid.before[at], grid.after[at], grid.between[at]
+    return Grid(bounds, np.array(counts), grid.closed, *parts)
+
+
+def _make_prior(model: RouteModel) -> Float[np.ndarray, " speeds"]:
+    speeds = np.array(model.speeds)
+    usual = np.exp(-0.5 * (np.log2(np.maximum(np.abs(speeds), 0.125)) / model.speed_spread) ** 2)
+    prior = np.where(speeds < 0, model.backwards * usual, usual)
+    normal: Float[np.ndarray, " speeds"] = prior / prior.sum()
+    return normal
+
+
+def _make_rates(model: RouteModel) -> Float[np.ndarray, "speeds speeds"]:
+    """Rates from speed to speed, 1/s: to the neighbours, half each, between which no sign changes; and to any."""
+    speeds, prior = np.array(model.speeds), _make_prior(model)
+    rates = np.tile(model.speed_leap * prior, (len(speeds), 1))
+    for k in range(len(speeds) - 1):
+        if speeds[k] >= 0:
+            rates[k, k + 1] += model.speed_change / 2
+            rates[k + 1, k] += model.speed_change / 2
+    rates -= np.diag(rates.sum(axis=1))
+    return rates
+
+
+def _bound_speeds(
+    speeds: Float[np.ndarray, " speeds"],
+) -> tuple[Float[np.ndarray, " speeds"], Float[np.ndarray, " speeds"]]:
+    """The slowest and the fastest that each speed stands for: midway to its neighbours; what stands, stands."""
+    middle = (speeds[1:] + speeds[:-1]) / 2
+    low = np.append(2 * speeds[0] - middle[0], middle)
+    high = np.append(middle, 2 * speeds[-1] - middle[-1])
+    standing = speeds == 0
+    return np.where(standing, 0.0, low), np.where(standing, 0.0, high)
