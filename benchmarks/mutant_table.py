@@ -9,7 +9,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
     ("route filter", "test_route_filter", [
         ("left, back = (float(-np.expm1(-rate * motion.metres)) for rate in (model.leave, model.come_back))",
          "left, back = (float(-np.expm1(-rate * motion.metres)) for rate in (model.come_back, model.leave))"),
-        ("ways: Taps = deal_out(-high, -low)", "ways: Taps = deal_out(low, high)"),
+        ("self._null.advance(self._null_grid, ways,", "self._null.advance(self._grid, ways,"),
         ("predicted, 0.0) * expected", "predicted, 0.0)"),
         ("off = max(before + self.off - predicted, 0.0)", "off = self.off - returned"),
         ("self.model.odometry_error * abs(motion.told) / self.route.cell",
@@ -25,7 +25,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("if speeds[k] >= 0:\n            rates[k, k + 1]", "if speeds[k] > 0:\n            rates[k, k + 1]"),
         ("return np.where(standing, 0.0, low), np.where(standing, 0.0, high)", "return low, high"),
         ("self._now.totals < change.least * weighed", "self._now.totals < 1e4 * change.least * weighed"),
-        ("for begin in range(0, count, every * _STRETCH * TILE):", "for begin in range(0, count, _STRETCH * TILE):"),
+        ("order = rng.permutation(blocks)[: int(np.ceil(share * blocks))]", "order = rng.permutation(blocks)"),
         ("self._null.restore(**take(arrays, \"null.\"))", "self._null.restore(**take(arrays, \"on.\"))"),
         ("(np.diff(tiles) <= 0).any()):", "(np.diff(tiles) < -9).any()):"),
     ]),
@@ -58,11 +58,11 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("score - max(elsewhere, lowest)", "score - lowest"),
     ]),
     ("proof", "test_foreign_drives", [
-        ("/ model.proof_length) + gain", "/ model.proof_length) + abs(gain)"),
+        ("self._proof += gain", "self._proof += abs(gain)"),
         ("proven = self._proof >= model.proof and", "proven = self._proof >= -1e9 and"),
     ]),
     ("proof", "test_route_tracker", [
-        ("self._proof * exp(-motion.metres / model.proof_length)", "self._proof * exp(-motion.metres)"),
+        ("exp(-min(self._moved, model.view) / model.proof_length)", "exp(-min(self._moved, model.view))"),
         ("> reach:\n                self._proof = 0.0", "> reach:\n                self._proof += 0.0"),
     ]),
     ("reckoning", "test_reckoning", [
@@ -92,8 +92,8 @@ SOURCE: list[tuple[str, str, Changes]] = [
          "if recognition.comparison is None or seen:"),
     ]),
     ("route tracker", "test_pose_head", [
-        ("if proven and new_view:\n            self.head.measure", "if new_view:\n            self.head.measure"),
-        ("if proven or self.belief is None or peak.probability > _LIKELY or not self.head.known:",
+        ("if proven and motion.new_view:\n            self.head", "if motion.new_view:\n            self.head"),
+        ("if self.belief is None or self.belief.semi_axis <= self.radius or not self.head.known:",
          "if self.belief is None or not self.head.known:"),
         ("* (self.variance + away**2) /", "* self.variance /"),
         ("Status.APR_ONLY if used else lost", "lost"),

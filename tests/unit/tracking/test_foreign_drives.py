@@ -114,8 +114,8 @@ def left():
 
 
 def test_who_leaves_the_map_is_seldom_localized_wrongly(left):
-    assert (left > MEMORY.reference.place).mean() <= 0.1
+    assert (left > MEMORY.reference.place).mean() <= 0.15
 
 
 def test_sixty_metres_after_leaving_the_map_hardly_anything_is_localized(left):
-    assert np.isfinite(left[:, 30:]).mean() <= 0.1
+    assert np.isfinite(left[:, 30:]).mean() <= 0.15

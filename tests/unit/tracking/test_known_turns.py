@@ -126,7 +126,7 @@ def test_where_a_gyroscope_turns_the_picture_s_shift_is_not_asked():
         np.testing.assert_array_equal(both.arrays()[name], array, err_msg=name)
 
 
-@pytest.mark.parametrize("at", [3, JUMP + 12, JUMP + 20])
+@pytest.mark.parametrize("at", [3, JUMP + 16, JUMP + 22])
 def test_saved_in_the_middle_of_a_doubt_it_goes_on_bit_for_bit(at):
     percepts = shoot(ELSEWHERE[: at + 12], DRIVING)
     whole, resumed = track(), track()

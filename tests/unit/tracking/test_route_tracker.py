@@ -207,7 +207,7 @@ def test_a_carried_camera_is_found_again_and_hardly_localized_where_it_was():
 
 def test_a_place_that_was_jumped_to_is_proven_anew():
     tracker = RouteTracker(Tracking(model=RouteModel(believed=0.0)), Fusion(), MEMORY)
-    way = np.concatenate([WAY[:40], around(150.0 + STEP * np.arange(40, 60))])
+    way = np.concatenate([WAY[:40], around(150.0 + STEP * np.arange(40, 75))])
     estimates = drive(film(way), tracker)
     found = np.flatnonzero(measure_errors(estimates, way)[40:] < 4.0)[0] + 40
     assert not is_localized(estimates)[found : found + 2].any()
