@@ -41,7 +41,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
          "read = share * weights.evidence[grid.before[first + i]]"),
         ("if a > b:  # around the end of a loop", "if a > b and not closed:"),
     ]),
-    ("route", "test_route", [
+    ("route", "test_mapped_route", [
         ("and float(begins @ ends) > 0", "and float(begins @ ends) < 0"),
         ("np.minimum(moved, _FARTHEST * spacing)", "moved"),
         ("share += np.bincount(after[used], between[used], len(rows))",
@@ -98,7 +98,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("* (self.variance + away**2) /", "* self.variance /"),
         ("Status.APR_ONLY if used else lost", "lost"),
     ]),
-    ("route tracker", "test_trust", [
+    ("route tracker", "test_sensor_trust", [
         ("self.variance += (squared - self.variance) / self.views", "self.variance += squared / self.views"),
         ("return value if self._views[which] < self._most else None", "return value"),
         ("self._views[which] = self._most if self._views[which] < 0 else 0", "self._views[which] = 0"),

@@ -64,7 +64,7 @@ def test_another_run_is_compared_beneath_and_left_as_it_is(home, capsys):
     (home / "runs/other/errors.json").unlink()
     assert command("evaluate", home / "runs/street", "--against", home / "runs/other") == 0
     printed = capsys.readouterr().out
-    assert re.search(r"night\s+test\s+RMSE m\s+69\s+\d+\.\d{3}\s+\d+\.\d{3}\s+-?0\.000\s+-?0\.000", printed)
+    assert re.search(r"night\s+test\s+RMSE m\s+\d+\s+\d+\.\d{3}\s+\d+\.\d{3}\s+-?0\.000\s+-?0\.000", printed)
     assert f"A: {home / 'runs/street'}" in printed
     assert f"B: {home / 'runs/other'}" in printed
     assert not (home / "runs/other/errors.json").exists()
