@@ -58,12 +58,12 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("score - max(elsewhere, lowest)", "score - lowest"),
     ]),
     ("proof", "test_foreign_drives", [
-        ("self._proof += gain", "self._proof += abs(gain)"),
-        ("proven = self._proof >= model.proof and", "proven = self._proof >= -1e9 and"),
+        ("self.nats += gain", "self.nats += abs(gain)"),
+        ("return self.nats >= model.proof", "return self.nats >= -1e9"),
     ]),
     ("proof", "test_route_tracker", [
         ("exp(-min(self._moved, model.view) / model.proof_length)", "exp(-min(self._moved, model.view))"),
-        ("> reach:\n                self._proof = 0.0", "> reach:\n                self._proof += 0.0"),
+        ("> reach:\n            self.nats = 0.0", "> reach:\n            self.nats += 0.0"),
     ]),
     ("reckoning", "test_reckoning", [
         ("if self.doubted < self._model.believed * self._radius:",
@@ -82,7 +82,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
     ]),
     ("route tracker", "test_route_tracker", [
         ("held = min(_HELD / peak.probability, _MOST_HELD)", "held = 1.0 - _MOST_HELD"),
-        ("speed * onward]), covariance)", "-speed * onward]), covariance)"),
+        ("[peak.position, speed * onward]", "[peak.position, -speed * onward]"),
         ("metres = self.filter.pace * seconds if told is None else abs(told)", "metres = self.route.speed * seconds"),
         ("self._begin()\n        self.filter.start_around(position, deviation)",
          "self._begin()\n        self.filter.restart()"),

@@ -21,7 +21,7 @@ COMPILED = {
     "tmapr.places.recursion",
     "tmapr.places.lift",
     "tmapr.tracking.motion",
-    "tmapr.tracking.standing",
+    "tmapr.tracking.margin",
 }
 SOURCE = Path(__file__).parents[1] / "src"
 MODULES = {

@@ -19,7 +19,7 @@ from tmapr.tracking.route_tracker import LAYOUT as ROUTE
 from tmapr.tracking.route_tracker import RouteTracker
 from tmapr.tracking.settings import PAPER as PAPER_METHOD
 from tmapr.tracking.settings import Tracking
-from tmapr.tracking.track import LAYOUT as PAPER
+from tmapr.tracking.track_keeper import LAYOUT as PAPER
 from tmapr.types import Estimate, Percept, Recognition
 
 __all__ = [

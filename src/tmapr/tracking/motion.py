@@ -11,7 +11,7 @@ import numpy as np
 from tmapr.compiled import compiled
 
 
-class Grid(NamedTuple):
+class Cells(NamedTuple):
     """The cells of a route as compiled functions read them, see `Route`."""
 
     first: np.ndarray
@@ -30,7 +30,7 @@ class Taps(NamedTuple):
     weights: np.ndarray
 
 
-class Change(NamedTuple):
+class Transfer(NamedTuple):
     """What becomes of mass beside its motion: it goes from speed to speed, some is lost, some comes to every cell."""
 
     speeds: np.ndarray
@@ -164,7 +164,7 @@ def _gather(tiles, taps, start, begin, cells, count, closed, moved):
 
 @compiled()
 def _mix(moved, change, mixed):
-    """Change the speeds of what came, and add what comes from elsewhere."""
+    """Transfer the speeds of what came, and add what comes from elsewhere."""
     for other in range(len(mixed)):
         mixed[other] = change.seeds[other]
         for k in range(len(moved)):

@@ -8,7 +8,7 @@ from tmapr.artifacts.arrays import Arrays
 from tmapr.fusion.capf import Correction, Fusion
 from tmapr.retrieval.memory import Memory
 from tmapr.tracking.settings import Tracking
-from tmapr.tracking.track import Track, TrackKeeper
+from tmapr.tracking.track_keeper import Track, TrackKeeper
 from tmapr.types import Belief, Estimate, Percept, Reason, Recognition
 
 

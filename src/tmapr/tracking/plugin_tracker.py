@@ -16,8 +16,8 @@ from tmapr.fusion.capf import Correction, Fusion
 from tmapr.plugins import Judgement, Offer, TrackingMethod, describe
 from tmapr.retrieval.memory import Memory
 from tmapr.tracking.settings import Tracking
-from tmapr.tracking.track import LAYOUT as TRACK
-from tmapr.tracking.track import Track, TrackKeeper
+from tmapr.tracking.track_keeper import LAYOUT as TRACK
+from tmapr.tracking.track_keeper import Track, TrackKeeper
 from tmapr.types import FARTHEST, Candidate, Estimate, Percept, Reason, Recognition, Verdict
 
 LAYOUT = put("track.", TRACK)

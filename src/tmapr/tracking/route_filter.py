@@ -18,9 +18,11 @@ from scipy.linalg import expm
 
 from tmapr.artifacts.arrays import Arrays, put, take
 from tmapr.artifacts.layout import Array
+from tmapr.tracking.masses import Masses
 from tmapr.tracking.model import RouteModel
-from tmapr.tracking.motion import Change, Grid, Taps, Tiles, Weights, advance, deal_out
+from tmapr.tracking.motion import Cells, Taps, Transfer, Weights, deal_out
 from tmapr.tracking.route import TILE, Route
+from tmapr.types import CHI2_95
 
 LAYOUT = {"off": Array("f", "", 0, 1)}
 for _name in ("on", "null"):
@@ -29,77 +31,8 @@ for _name in ("on", "null"):
     LAYOUT[f"{_name}.factor"] = Array("f", "", 0)
     LAYOUT[f"{_name}.speeds"] = Array("f", "speeds", 0, 1.01)
 """Of what `RouteFilter.arrays` gives."""
-
-
-class Masses:
-    """Probability of each cell and speed."""
-
-    def __init__(self, tiles: int, speeds: int) -> None:
-        where, totals = np.zeros((tiles, TILE)), np.zeros(tiles)
-        self._now, self._next = (
-            Tiles(np.zeros((tiles, speeds, TILE)), np.zeros(tiles, dtype=bool), where, totals) for _ in range(2)
-        )
-        self._factor = 1.0
-        """Of the mass, which is divided when it moves."""
-        self.speeds = np.zeros(speeds)
-        """Probability of each speed, of what is here."""
-
-    @property
-    def where(self) -> Float[np.ndarray, "tiles cells"]:
-        """Probability of each cell."""
-        return self._now.where
-
-    @property
-    def total(self) -> float:
-        """Of everything here."""
-        return float(self.speeds.sum())
-
-    def spread(self, where: Float[np.ndarray, "tiles cells"], speeds: Float[np.ndarray, " speeds"]) -> None:
-        """Begin with these cells, at the same speeds everywhere."""
-        self._now.where[:] = where
-        self._now.mass[:] = where[:, None, :] * speeds[None, :, None]
-        self._now.live[:] = True
-        self._factor, self.speeds = 1.0, where.sum() * speeds
-
-    def advance(self, grid: Grid, taps: Taps, change: Change, weights: Weights) -> tuple[float, float]:
-        """Move, change speeds, weigh; the sums before and after weighing."""
-        change = change._replace(kept=change.kept * self._factor)
-        predicted, weighed, self.speeds = advance(grid, taps, change, weights, self._now, self._next)
-        self._now, self._next, self._factor = self._next, self._now, 1.0
-        ended = self._now.live & (self._now.totals < change.least * weighed)
-        self._now.live[ended] = False
-        self._now.where[ended] = 0.0
-        return predicted, weighed
-
-    def divide(self, by: float) -> None:
-        """Divide everything."""
-        self._factor = 1.0 / by
-        self._now.where[:] *= self._factor
-        self.speeds = self.speeds * self._factor
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What is live."""
-        live = self._now.live
-        mass, factor = self._now.mass[live], np.array(self._factor)
-        return {"tiles": np.flatnonzero(live), "mass": mass, "factor": factor, "speeds": self.speeds}
-
-    def restore(
-        self, tiles: Int[np.ndarray, " live"], mass: np.ndarray, factor: np.ndarray, speeds: np.ndarray
-    ) -> None:
-        """Take up what `arrays` gave."""
-        now = self._now
-        if mass.shape[1:] != now.mass.shape[1:] or len(speeds) != len(self.speeds):
-            raise ValueError(f"{len(speeds)} speeds, tiles of {mass.shape[1:]}; expected were {now.mass.shape[1:]}")
-        if len(tiles) and (tiles[-1] >= len(now.live) or (np.diff(tiles) <= 0).any()):
-            raise ValueError(f"the map has {len(now.live)} tiles of cells; they are not named in order")
-        now.live[:] = False
-        now.live[tiles] = True
-        now.mass[tiles] = mass
-        now.where[:] = 0.0
-        for k in range(mass.shape[1]):
-            now.where[tiles] += mass[:, k]
-        self._factor, self.speeds = float(factor), np.array(speeds)
-        now.where[:] *= self._factor
+_HELD, _MOST_HELD = 0.95, 0.999
+"""Of the probability: what the ellipse holds; of a mode that has less, the most of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +68,7 @@ class RouteFilter:
 
     def __init__(self, route: Route, model: RouteModel) -> None:
         self.route, self.model = route, model
-        self._grid = Grid(route.first, route.cells, route.closed, route.before, route.after, route.between)
+        self._grid = Cells(route.first, route.cells, route.closed, route.before, route.after, route.between)
         self._null_grid = _shuffle(self._grid, max(round(model.view / route.cell), 1), model.null_way / route.cell)
         self._used = _mark_used(self._grid)
         self._speeds = np.array(model.speeds)
@@ -190,14 +123,14 @@ class RouteFilter:
         low, high = self._bound_ways(motion)
         speeds, weights = expm(self._rates * motion.seconds), Weights(evidence, motion.power)
 
-        change = Change(speeds, 1.0 - back, back * self._null_seeds, model.dropped)
+        change = Transfer(speeds, 1.0 - back, back * self._null_seeds, model.dropped)
         ways: Taps = deal_out(low, high)
         predicted, weighed = self._null.advance(self._null_grid, ways, change, weights)
         self._null.divide(weighed)
         expected = weighed / predicted  # what drives over an open end of the null map is nowhere
 
         before, returned = self._on.total, back * self.off
-        change = Change(speeds, 1.0 - left, returned * self._seeds, model.dropped)
+        change = Transfer(speeds, 1.0 - left, returned * self._seeds, model.dropped)
         predicted, weighed = self._on.advance(self._grid, ways, change, weights)
         # What does not arrive anywhere on the map left it, or drove over an open end.
         off = max(before + self.off - predicted, 0.0) * expected
@@ -231,6 +164,23 @@ class RouteFilter:
         reference = int(route.after[best] if route.between[best] > 0.5 else route.before[best])
         around = np.union1d(route.before[near], route.after[near])
         return Peak(float(where[near].sum()), position, covariance, reference, around)
+
+    def describe(self, peak: Peak, certainty: float) -> tuple[Float[np.ndarray, "4"], Float[np.ndarray, "4 4"]]:
+        """Position and velocity at a place, and their covariance: so wide that 95 % of all is in the ellipse."""
+        covariance = np.zeros((4, 4))
+        # −2 ln(1 − p) is the quantile of χ² with two degrees of freedom; of a mode that holds less, nearly all of it.
+        held = min(_HELD / peak.probability, _MOST_HELD)
+        covariance[:2, :2] = peak.covariance * (-2.0 * np.log1p(-held) / CHI2_95)
+        if peak.probability < certainty:
+            points, masses = self.list_modes()
+            off = points - peak.position
+            covariance[:2, :2] += (1.0 - peak.probability) * ((off * masses[:, None]).T @ off)
+        speed, deviation = self.velocity
+        heading = float(self.route.headings[peak.reference])
+        onward = np.zeros(2) if np.isnan(heading) else np.array([np.cos(heading), np.sin(heading)])
+        slow = (self.model.drift * self.route.speed) ** 2
+        covariance[2:, 2:] = deviation**2 * np.outer(onward, onward) + slow * np.eye(2)
+        return np.concatenate([peak.position, speed * onward]), covariance
 
     def _read(
         self, cells: Int[np.ndarray, " some"], evidence: Float[np.ndarray, " refs"]
@@ -270,7 +220,7 @@ class RouteFilter:
             raise ValueError(f"probabilities add up to {totals[0]:g}, and those of the null map to {totals[1]:g}")
 
 
-def _mark_used(grid: Grid) -> Bool[np.ndarray, "tiles cells"]:
+def _mark_used(grid: Cells) -> Bool[np.ndarray, "tiles cells"]:
     """The cells that are not spare."""
     used = np.zeros((grid.first[-1], TILE), dtype=bool)
     for first, cells in zip(grid.first, grid.cells, strict=False):
@@ -278,7 +228,7 @@ def _mark_used(grid: Grid) -> Bool[np.ndarray, "tiles cells"]:
     return used
 
 
-def _shuffle(grid: Grid, block: int, most: float) -> Grid:
+def _shuffle(grid: Cells, block: int, most: float) -> Cells:
     """The null map: the cells of every traverse in blocks, these in another order; of a long route some of them."""
     share = min(most / float(grid.cells.sum()), 1.0)
     rng, taken, counts = np.random.default_rng(0), [], []
@@ -292,7 +242,7 @@ def _shuffle(grid: Grid, block: int, most: float) -> Grid:
     at = np.concatenate(taken)
     bounds = np.cumsum([0, *(len(each) // TILE for each in taken)])
     parts = grid.before[at], grid.after[at], grid.between[at]
-    return Grid(bounds, np.array(counts), grid.closed, *parts)
+    return Cells(bounds, np.array(counts), grid.closed, *parts)
 
 
 def _make_prior(model: RouteModel) -> Float[np.ndarray, " speeds"]:

@@ -7,7 +7,7 @@ Kalman filter only predicts; on it, what is told is the grid's own mean and spre
 """
 
 from dataclasses import replace
-from math import exp, isnan
+from math import isnan
 
 import numpy as np
 from jaxtyping import Float
@@ -18,16 +18,16 @@ from tmapr.fusion.capf import Fusion
 from tmapr.retrieval.memory import Memory
 from tmapr.tracking import route_filter
 from tmapr.tracking.evidence import weigh
+from tmapr.tracking.margin import stand_out
+from tmapr.tracking.proof import Proof
 from tmapr.tracking.reckoning import Reckoning, Turned
 from tmapr.tracking.route import lay_route
 from tmapr.tracking.route_filter import Motion, Peak, RouteFilter
 from tmapr.tracking.self_training import View
 from tmapr.tracking.settings import Tracking
-from tmapr.tracking.standing import stand_out
-from tmapr.tracking.track import BELIEF, judge_stamp, list_fields, measure_gap, read_belief, start_anywhere
+from tmapr.tracking.track_keeper import BELIEF, judge_stamp, list_fields, measure_gap, read_belief, start_anywhere
 from tmapr.tracking.trust import ODOMETRY, HeadTrust, OdometryTrust
 from tmapr.types import (
-    CHI2_95,
     FARTHEST,
     LATEST,
     NANOSECONDS,
@@ -87,8 +87,6 @@ class RouteTracker:
         self.belief: Belief | None = None
         self.view: View | None = None
         """Where the frame just observed was taken, if it was a new view."""
-        self._moved = 0.0
-        """Metres since the last new view."""
         self._forget_way()
         self._seen: int | None = None
         """The stamp of the last frame that was weighed."""
@@ -98,12 +96,9 @@ class RouteTracker:
         self._odometry = OdometryTrust(self._model.same_odometry)
 
     def _forget_way(self) -> None:
-        self._proof = 0.0
-        """Nats by which the map explains the drive better than its null map does."""
-        self._anchor: Float[np.ndarray, " xy"] | None = None
-        """The last probable place; `_way` was driven since."""
-        self._way = self._viewed = 0.0
-        """`_viewed`: metres since dead reckoning was asked last."""
+        self._proof = Proof(self.radius, self._certainty, self._model)
+        self._viewed = 0.0
+        """Metres since dead reckoning was asked last."""
         self._reckoning, self._turned = Reckoning(self.radius, self._model), Turned()
         self._doubted = self._claimed = False
         """Whether the last proven place is contradicted; whether there was one in the last frame."""
@@ -139,7 +134,8 @@ class RouteTracker:
         evidence = weigh(recognition.comparison, self.route, self._model, self.radius)
         gain = self.filter.observe(evidence, motion)
         peak = self.filter.find_peak(evidence, self.radius)
-        proven = self._judge(peak, gain, motion)
+        proven = self._proof.judge(peak, gain, motion)
+        proven = self._reckon(peak, proven, motion) and proven
         predicted = self._predict(percept.stamp)
         self.belief, verdict = self._place(peak, predicted, proven)
         used = head is not None and self._heed_head(head, peak, proven, predicted, motion)
@@ -179,26 +175,11 @@ class RouteTracker:
         change = np.inf if self._key is None else (1.0 - float(self._key @ percept.descriptor)) / self.route.view
         metres = self.filter.pace * seconds if told is None else abs(told)
         self._seen, self._metres = percept.stamp, 0.0
-        self._way, self._viewed, self._moved = (each + metres for each in (self._way, self._viewed, self._moved))
+        self._viewed += metres
         if change >= 1.0:
             self._key = percept.descriptor.copy()  # a program may fill its array with the next frame
             self._odometry.see_view()
         return Motion(seconds, metres, told, 1.0 if first else min(metres / model.view, 1.0), bool(change >= 1.0))
-
-    def _judge(self, peak: Peak, gain: float, motion: Motion) -> bool:
-        """Whether the most probable place is where the camera is, by all that was seen on the way to it."""
-        model = self._model
-        self._proof += gain
-        if motion.new_view:  # where the camera stands, nothing fades
-            self._proof *= exp(-min(self._moved, model.view) / model.proof_length)
-            self._moved = 0.0
-        if peak.probability >= self._certainty:
-            reach = self.radius + model.slack * self._way
-            if self._anchor is not None and measure_distance(peak.position, self._anchor) > reach:
-                self._proof = 0.0
-            self._anchor, self._way = peak.position, 0.0
-        proven = self._proof >= model.proof and peak.probability >= self._certainty
-        return self._reckon(peak, proven, motion) and proven
 
     def _reckon(self, peak: Peak, proven: bool, motion: Motion) -> bool:
         """Whether dead reckoning has nothing against the place; asked once a view, and of what is newly proven."""
@@ -222,29 +203,13 @@ class RouteTracker:
         if peak.probability > max(off, _LIKELY) and not self._doubted and not elsewhere:
             near = away <= self.radius + predicted.semi_axis
             reason = Reason.ACCEPTED if near else Reason.RELOCALIZED
-            return self._describe(peak, predicted.stamp), Verdict(reason, peak.probability, away)
+            mean, covariance = self.filter.describe(peak, self._certainty)
+            return Belief(predicted.stamp, mean, covariance), Verdict(reason, peak.probability, away)
         if self._viewed == 0.0 and reckoned is not None:
             spread = max(self._reckoning.spread, self.radius / 2.0)
             predicted = self._fusion.relocalize(predicted, reckoned, spread)
         unclear = Reason.AMBIGUOUS if reckoned is None else Reason.FAR_FROM_BELIEF
         return predicted, Verdict(Reason.OFF_MAP if off > _LIKELY else unclear, peak.probability, away)
-
-    def _describe(self, peak: Peak, stamp: int) -> Belief:
-        """The grid's own mean and spread; wider by all that lies elsewhere, so that 95 % of it are in the ellipse."""
-        covariance = np.zeros((4, 4))
-        # −2 ln(1 − p) is the quantile of χ² with two degrees of freedom; of a mode that holds less, nearly all of it.
-        held = min(_HELD / peak.probability, _MOST_HELD)
-        covariance[:2, :2] = peak.covariance * (-2.0 * np.log1p(-held) / CHI2_95)
-        if peak.probability < self._certainty:
-            points, masses = self.filter.list_modes()
-            off = points - peak.position
-            covariance[:2, :2] += (1.0 - peak.probability) * ((off * masses[:, None]).T @ off)
-        speed, deviation = self.filter.velocity
-        heading = float(self.route.headings[peak.reference])
-        onward = np.zeros(2) if isnan(heading) else np.array([np.cos(heading), np.sin(heading)])
-        slow = (self._model.drift * self.route.speed) ** 2
-        covariance[2:, 2:] = deviation**2 * np.outer(onward, onward) + slow * np.eye(2)
-        return Belief(stamp, np.concatenate([peak.position, speed * onward]), covariance)
 
     def _predict(self, stamp: int) -> Belief:
         if self.belief:
@@ -328,12 +293,12 @@ class RouteTracker:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
-        known = {"anchor": self._anchor, "key": self._key, "seen": self._seen}
+        known = {"anchor": self._proof.anchor, "key": self._key, "seen": self._seen}
         arrays = {name: np.array(value) for name, value in known.items() if value is not None} | self.learned()
         arrays |= put("filter.", self.filter.arrays()) | put("odometry.", self._odometry.arrays())
         arrays |= put("belief.", list_fields(self.belief)) if self.belief else {}
         return arrays | {
-            "proof": np.array([self._proof, self._way, self._viewed, self._moved]),
+            "proof": np.array([*self._proof.numbers(), self._viewed]),
             "metres": np.array([] if self._metres is None else [self._metres]),
             "reckoned": self._reckoning.numbers(),
             "turned": self._turned.numbers(),
@@ -344,10 +309,11 @@ class RouteTracker:
         """Continue from where `arrays` were taken."""
         self._begin()
         self.filter.restore(take(arrays, "filter."))
-        self._proof, self._way, self._viewed, self._moved = (float(value) for value in arrays["proof"])
+        *proof, self._viewed = arrays["proof"].tolist()
+        self._proof.restore(proof, np.array(arrays["anchor"]) if "anchor" in arrays else None)
         self._odometry.restore(take(arrays, "odometry."))
         self._metres = float(arrays["metres"][0]) if len(arrays["metres"]) else None
-        self._anchor, self._key = (np.array(arrays[name]) if name in arrays else None for name in ("anchor", "key"))
+        self._key = np.array(arrays["key"]) if "key" in arrays else None
         self._seen = int(arrays["seen"]) if "seen" in arrays else None
         self._reckoning.restore(arrays["reckoned"])
         self._turned = Turned.from_numbers(arrays["turned"])
@@ -355,7 +321,3 @@ class RouteTracker:
         self.restore_learned(arrays)
         belief = take(arrays, "belief.")
         self.belief = read_belief(belief) if belief else None
-
-
-_HELD, _MOST_HELD = 0.95, 0.999
-"""Of the probability: what the ellipse holds; of a mode that has less, the most of it."""

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, logsumexp
 from routes import lay, line, shake
 from tmapr.tracking import RouteModel
 from tmapr.tracking.evidence import weigh
-from tmapr.tracking.standing import stand_out
+from tmapr.tracking.margin import stand_out
 from tmapr.types import Comparison
 
 MODEL = RouteModel()

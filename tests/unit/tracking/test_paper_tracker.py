@@ -6,7 +6,7 @@ import pytest
 from made_up import car_fusion, paper_tracking
 from tmapr.retrieval.memory import remember
 from tmapr.tracking import History, PaperTracker, Sighting
-from tmapr.tracking.track import Track
+from tmapr.tracking.track_keeper import Track
 from tmapr.types import NANOSECONDS, Candidate, Percept, Recognition
 
 SIGHTING = Sighting(5, np.array([1.0, 2.0]), None)
