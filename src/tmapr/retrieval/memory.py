@@ -23,7 +23,6 @@ from tmapr.types import FARTHEST, LATEST, Candidate
 MAPPED = frozenset({"memory.descriptors"})
 """Arrays of a map file worth leaving on disk."""
 
-
 LAYOUT = {
     "descriptors": Array("f", "references width", -1.01, 1.01),
     "positions": Array("f", "references 2", -FARTHEST, FARTHEST),

@@ -164,7 +164,7 @@ def _gather(tiles, taps, start, begin, cells, count, closed, moved):
 
 @compiled()
 def _mix(moved, change, mixed):
-    """Transfer the speeds of what came, and add what comes from elsewhere."""
+    """Change the speeds of what came, and add what comes from elsewhere."""
     for other in range(len(mixed)):
         mixed[other] = change.seeds[other]
         for k in range(len(moved)):
