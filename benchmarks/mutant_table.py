@@ -21,10 +21,15 @@ SOURCE: list[tuple[str, str, Changes]] = [
          "weighed += np.bincount(route.after[cells], where, len(route.rows))"),
         ("believed = (1.0 - wrong) * near / near.sum() +", "believed = near / near.sum() +"),
         ("self.off = self.model.start_off * wrong", "self.off = self.model.start_off"),
-        ("np.where(speeds < 0, model.backwards * usual, usual)", "usual"),
+        ("np.where(speeds < 0, backwards * usual, usual)", "usual"),
+        ("_make_prior(model, 0.0)", "_make_prior(model, model.backwards)"),
+        ("np.arange(block)[::-1]).ravel()", "np.arange(block)).ravel()"),
+        ("(1.0 - none if motion.new_view else none)", "none"),
+        ("if motion.told is not None or motion.seconds == 0.0:", "if motion.seconds == 0.0:"),
+        ("self._on.scale(1.0 - self.off)", "self._on.scale(1.0)"),
         ("if speeds[k] >= 0:\n            rates[k, k + 1]", "if speeds[k] > 0:\n            rates[k, k + 1]"),
         ("return np.where(standing, 0.0, low), np.where(standing, 0.0, high)", "return low, high"),
-        ("self._now.totals < change.least * weighed", "self._now.totals < 1e4 * change.least * weighed"),
+        ("self._now.totals < change.least * self.total", "self._now.totals < 1e4 * change.least * self.total"),
         ("order = rng.permutation(blocks)[: int(np.ceil(share * blocks))]", "order = rng.permutation(blocks)"),
         ("self._null.restore(**take(arrays, \"null.\"))", "self._null.restore(**take(arrays, \"on.\"))"),
         ("(np.diff(tiles) <= 0).any()):", "(np.diff(tiles) < -9).any()):"),
@@ -35,6 +40,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("if closed and at == count:\n                    at = 0",
          "if closed and at == count:\n                    at = 1"),
         ("elif at < 0:\n                at, done = 0, -at", "elif at < 0:\n                at = 0"),
+        ("new.totals.sum() / seen", "new.totals.sum() / predicted"),
         ("mixed[k, cells:] = 0.0", "mixed[k, size:] = 0.0"),
         ("share = change.kept * change.speeds[k, other]", "share = change.kept * change.speeds[other, k]"),
         ("read = (1.0 - share) * weights.evidence[grid.before[first + i]]",
@@ -48,6 +54,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
          "share += np.bincount(before[used], between[used], len(rows))"),
         ("np.column_stack([before, after % len(way), np.clip(", "np.column_stack([before, before, np.clip("),
         ("self.used[np.sort(np.array(", "self.used[np.array(np.array("),
+        ("metres + since, count + 1, 0.0", "metres + step, count + 1, 0.0"),
         ("return max(float(np.median(change)), 1e-6)", "return max(float(np.max(change)), 1e-6)"),
     ]),
     ("evidence", "test_evidence", [
@@ -59,11 +66,12 @@ SOURCE: list[tuple[str, str, Changes]] = [
     ]),
     ("proof", "test_foreign_drives", [
         ("self.nats += gain", "self.nats += abs(gain)"),
-        ("return self.nats >= model.proof", "return self.nats >= -1e9"),
+        ("self.held = self.nats >= (model.proof_kept", "self.held = self.nats >= (-1e9"),
     ]),
     ("proof", "test_route_tracker", [
-        ("exp(-min(self._moved, model.view) / model.proof_length)", "exp(-min(self._moved, model.view))"),
-        ("> reach:\n            self.nats = 0.0", "> reach:\n            self.nats += 0.0"),
+        ("exp(-min(self.moved, model.view) / model.proof_length)", "exp(-min(self.moved, model.view))"),
+        ("> reach:\n                self.nats = 0.0", "> reach:\n                self.nats += 0.0"),
+        ("(model.proof_kept if self.held else model.proof)", "model.proof"),
     ]),
     ("reckoning", "test_reckoning", [
         ("if self.doubted < self._model.believed * self._radius:",
@@ -92,11 +100,10 @@ SOURCE: list[tuple[str, str, Changes]] = [
          "if recognition.comparison is None or seen:"),
     ]),
     ("route tracker", "test_pose_head", [
-        ("if proven and motion.new_view:\n            self.head", "if motion.new_view:\n            self.head"),
-        ("if self.belief is None or self.belief.semi_axis <= self.radius or not self.head.known:",
-         "if self.belief is None or not self.head.known:"),
+        ("if head is not None and proven and motion.new_view:", "if head is not None and motion.new_view:"),
+        ("predicted, motion.power) if belief.semi_axis > self.radius else None", "predicted, motion.power)"),
         ("* (self.variance + away**2) /", "* self.variance /"),
-        ("Status.APR_ONLY if used else lost", "lost"),
+        ("self._fusion.status(self.belief, led is not None, None)", "self._fusion.status(self.belief, False, None)"),
     ]),
     ("route tracker", "test_sensor_trust", [
         ("self.variance += (squared - self.variance) / self.views", "self.variance += squared / self.views"),
@@ -105,7 +112,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
     ]),
     ("route tracker", "test_set_back test_trackers", [
         ("return self._step(stamp, arrived) if len(self._older) == _STEPPED else placed", "return placed"),
-        ("return Reason.REPEATED_STAMP if stamp == belief.stamp else Reason.OLDER_STAMP", "return Reason.OLDER_STAMP"),
+        ("Reason.REPEATED_STAMP if repeated else Reason.OLDER_STAMP", "Reason.OLDER_STAMP"),
     ]),
     ("search", "test_search", [
         ("max(wanted, RANKED, self.support_matches)", "wanted"),
@@ -183,7 +190,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("np.lexsort((self._turn, self._heard[self._mapped]))", "np.lexsort((self._heard[self._mapped], self._turn))"),
     ]),
     ("state", "test_localizer_states", [
-        ("self._reckoning.restore(arrays[\"reckoned\"])", "self._reckoning.restore(arrays[\"reckoned\"][:0])"),
+        ("for name in (\"anchor\", \"key\", \"reckoned\")", "for name in (\"anchor\", \"key\", \"reckon\")"),
     ]),
     ("state", "test_state_command", [
         ("self._last = _hash(last, b\"turned\")", "self._last = last"),

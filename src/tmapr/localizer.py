@@ -213,7 +213,7 @@ class Localizer:
         known = None if truth is None else read_position(truth, f"estimate at {estimate.stamp}: its true position")
         with self._changing:
             if self._student and self._teacher.mode == "fused":
-                return self._student.learn_due(self.classifier, self._weigh)
+                return self._student.learn_due(self.classifier)
             return self._learn_labels(self._teacher.due(estimate, known))
 
     def relearn(self, lesson: Lesson, labelled: bool) -> None:

@@ -125,7 +125,8 @@ def random_motion(rng):
     seconds = float(rng.choice([rng.uniform(0.05, 2.0), rng.uniform(2.0, 60.0)], p=[0.9, 0.1]))
     told = float(rng.choice([np.nan, rng.uniform(0.0, 12.0), rng.uniform(-12.0, 0.0), 0.0], p=[0.6, 0.25, 0.1, 0.05]))
     metres = SPEED * seconds if np.isnan(told) else abs(told)
-    return Motion(seconds, metres, None if np.isnan(told) else told, min(metres / 5.0, 1.0))
+    new_view = bool(rng.random() < 0.4)
+    return Motion(seconds, metres, None if np.isnan(told) else told, min(metres / 5.0, 1.0), new_view)
 
 
 def random_evidence(rng, count):

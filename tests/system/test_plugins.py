@@ -287,9 +287,11 @@ def test_late_and_faulty_frames_never_reach_the_method(site, environment, stream
     [
         ("raise IndexError(9)", "judging a frame raised IndexError: 9"),
         ("return best", "judge() returned Candidate Candidate(reference=.* instead of a Judgement with a Verdict"),
-        ("return Judgement(Verdict(Reason.ACCEPTED))", "judge() accepted with the position NoneType None; give two"),
-        ("return Judgement(Verdict(Reason.ACCEPTED), best, np.full(2, np.nan), 1.0)", "judge() accepted with the pos"),
-        ("return Judgement(Verdict(Reason.ACCEPTED), best, best.position, 0.0)", "judge() accepted .* float 0.0; give"),
+        ("return Judgement(Verdict(Reason.ACCEPTED))", "judge() returned the position NoneType None; give two"),
+        ("return Judgement(Verdict(Reason.ACCEPTED), best, np.full(2, np.nan), 1.0)", "judge() returned the pos"),
+        ("return Judgement(Verdict(Reason.ACCEPTED), best, best.position, 0.0)", "judge() returned the deviation"),
+        ("return Judgement(Verdict('accepted'), best)", "judge() returned the reason str accepted; give a Reason"),
+        ("return Judgement(Verdict(Reason.JUMPS), 7)", "judge() returned the candidate int 7; give a Candidate"),
         ("return Judgement(Verdict(Reason.JUMPS, float('nan')), best)", "judge() returned the confidence float nan"),
     ],
 )
@@ -305,8 +307,8 @@ def test_what_is_no_judgement_is_refused_and_the_track_stays(body, told, site, e
     ("given", "told"),
     [
         ("{'a b': np.zeros(1)}", "its arrays() has the name 'a b'; use letters"),
-        ("{'x': np.array([None])}", "its array 'x' is an array of object with shape (1,); keep finite numbers"),
-        ("{'x': np.array([np.inf])}", "its array 'x' holds what is not finite; keep finite numbers"),
+        ("{'x': np.array([None])}", "its array 'x', an array of object with shape (1,), has more than finite numbers"),
+        ("{'x': np.array([np.inf])}", "its array 'x', an array of float64 with shape (1,), has more than finite"),
         ("None", "giving its arrays raised TypeError: "),
     ],
 )
@@ -323,7 +325,7 @@ def test_a_state_that_could_not_be_read_back_is_not_written(given, told, site, e
         ("track.method.seen", None),
         ("track.method.seen", np.array(["x"])),
         ("track.track.belief.mean", np.zeros(3)),
-        ("track.track.dissenters", None),
+        ("track.track.belief.covariance", None),
     ],
 )
 def test_a_state_of_somebody_elses_is_taken_up_or_refused_in_a_line(name, value, site, environment, stream, tmp_path):

@@ -1,8 +1,7 @@
 """Lessons of all places, also of those that were not visited: otherwise night is evidence for where it was seen first.
 
-A lesson of one place comes with some of the places that had none for longest: their references, moved by what separates
-this condition from the mapped one, the mean difference between views and the references where they were taken. So no
-place gets more of a condition than the others do, however little of the route was driven in it.
+A lesson of one place comes with some of the places that had none for longest: their references, moved by the mean
+difference between views and the references where they were taken, which separates this condition from the mapped one.
 """
 
 import numpy as np
@@ -35,21 +34,15 @@ class Balance:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._mapped = np.flatnonzero(np.diff(memory.offsets) > 0)
-        # Multiples of the golden ratio are spread evenly, however many of them: places that wait alike have their turn
-        # all over the route.
+        # Multiples of the golden ratio are spread evenly: places that wait alike have their turn all over the route.
         self._turn = np.arange(len(self._mapped)) * _GOLDEN % 1.0
         self._shift = np.zeros(memory.descriptors.shape[1])
         self._views = 0.0
-        self._lessons = 0
+        self.lessons = 0
         self._heard = np.zeros(memory.place_count, dtype=np.int64)
         """The last turn that each place had; 0: none."""
         self._visited = np.zeros(memory.place_count, dtype=np.int64)
         """The first lesson that each had from a view of its own."""
-
-    @property
-    def lessons(self) -> int:
-        """How many there were."""
-        return self._lessons
 
     @property
     def known(self) -> Bool[np.ndarray, " refs"]:
@@ -62,12 +55,12 @@ class Balance:
 
     def note(self, place: int, difference: Float[np.ndarray, " dim"]) -> None:
         """A view was learned; it differs so from the reference where it was taken."""
-        self._lessons += 1
+        self.lessons += 1
         self._views = min(self._views + 1.0, _MOST)
         self._shift += (difference - self._shift) / self._views
         if place < len(self._visited):
             self._heard[place] = self._heard.max() + 1
-            self._visited[place] = self._visited[place] or self._lessons
+            self._visited[place] = self._visited[place] or self.lessons
 
     def note_again(self, place: int, vector: Float[np.ndarray, " dim"]) -> None:
         """A view was learned before a stop; where in its place is not known any more, so all of that stands for it."""
@@ -102,18 +95,13 @@ class Balance:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
-        return {
-            "shift": self._shift,
-            "views": np.array(self._views),
-            "lessons": np.array(self._lessons),
-            "heard": self._heard,
-            "visited": self._visited,
-        }
+        counts = {"views": np.array(self._views), "lessons": np.array(self.lessons)}
+        return counts | {"shift": self._shift, "heard": self._heard, "visited": self._visited}
 
     def restore(self, arrays: Arrays) -> None:
         """Continue from where `arrays` were taken."""
         if len(arrays["heard"]) != len(self._heard):
             raise ValueError(f"{len(arrays['heard'])} places were learned from, {len(self._heard)} are mapped")
         self._shift, self._views = np.array(arrays["shift"]), float(arrays["views"])
-        self._lessons = int(arrays["lessons"])
+        self.lessons = int(arrays["lessons"])
         self._heard, self._visited = np.array(arrays["heard"]), np.array(arrays["visited"])

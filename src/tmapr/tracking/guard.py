@@ -1,18 +1,17 @@
-"""Which classifier answers: the one that taught itself, or the one that it began as; and when to go back to that.
+"""Which classifier answers: the self-trained one or its base, the one that it began as; and when to go back to that.
 
-Both are asked about views whose place the smoother is sure of, before those views are learned. The learned one may
-answer while it is better, beyond luck, on views of places that it has lessons of, and it answers where the camera is
-more likely at such a place than not: elsewhere a new condition is evidence for the places just visited, and a mean that
-is not worse hides the few views that are, of which one can be enough to lose the way.
+Both are asked about each proven view before it is learned. The learned one answers while it is significantly better on
+places that it has lessons of, and where the camera is more likely at such a place than not: elsewhere a new condition
+is evidence for the places just visited.
 
-Labels have to agree with what is seen, as the base sees it, which no label has taught. One is contradicted where its
-view says less for it than for the mean of the route. Doubt is Page's cumulative sum over the labels: how much better
-one wrong label in five explains those that are contradicted than the few that always are, in logarithms, and never
-below nought. If it reaches what chance does not, or if the learned one is worse than the base beyond luck, all that was
-taught by oneself is taken back, and nothing is learned before the doubt is gone, which takes longer each time.
+A label is contradicted where the base, which no label has taught, sees less evidence for it than for the mean of the
+route. Doubt is Page's cumulative sum over the labels: the log-likelihood ratio of one wrong label in five to the few
+that are contradicted always, never below 0. At the alarm, or if the learned one is significantly worse than the base,
+all self-training is taken back, and nothing is learned before the doubt is gone, which takes longer each time.
 """
 
 import logging
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -47,11 +46,13 @@ LAYOUT = {
 _log = logging.getLogger("tmapr")
 
 
+@dataclass(slots=True)
 class Tally:
     """Mean and variance of differences, of which the last ones count most."""
 
-    def __init__(self) -> None:
-        self.count, self.mean, self.variance = 0.0, 0.0, 0.0
+    count: float = 0.0
+    mean: float = 0.0
+    variance: float = 0.0
 
     def add(self, value: float) -> None:
         """Count one more."""
@@ -61,19 +62,10 @@ class Tally:
         self.variance = (1.0 - gain) * (self.variance + gain * off**2)
 
     @property
-    def luck(self) -> float:
-        """By how much the mean may differ from what it would become."""
-        return _DEVIATIONS * float(np.sqrt(self.variance / max(self.count, 1.0)))
-
-    @property
-    def better(self) -> bool:
-        """Whether it is above nought, beyond luck."""
-        return self.count >= _ENOUGH and self.mean > self.luck
-
-    @property
-    def worse(self) -> bool:
-        """Whether it is below nought, beyond luck."""
-        return self.count >= _ENOUGH and self.mean < -self.luck
+    def trend(self) -> int:
+        """1 where the mean is significantly above 0, -1 where it is below, else 0."""
+        significant = self.count >= _ENOUGH and abs(self.mean) > _DEVIATIONS * np.sqrt(self.variance / self.count)
+        return int(np.sign(self.mean)) if significant else 0
 
 
 class Guard:
@@ -94,10 +86,11 @@ class Guard:
         """The one that answers; `known` is the probability of a place that the learned one has lessons of."""
         return learned if self.base is None or (self.passed and known >= _LIKELY) else self.base
 
-    def begin(self, learned: Classifier) -> None:
-        """Keep what is known before the first lesson of one's own."""
+    def begin(self, learned: Classifier) -> Classifier:
+        """Keep what is known before the first lesson of one's own; that base."""
         if self.base is None:
             self.base = learned.continue_from(learned.arrays())
+        return self.base
 
     def adopt(self, lesson: Lesson, vector: Float[np.ndarray, " dim"]) -> None:
         """Somebody taught the learned one: the base knows it, too."""
@@ -110,9 +103,9 @@ class Guard:
             self.base.unlearn(lesson)
 
     def judge(self, difference: float) -> None:
-        """Count one more view. What changes the answer is beyond luck, or it would change back and forth."""
+        """Count one more view; only a significant change of the answer counts, or it would change back and forth."""
         self.tally.add(difference)
-        self.passed = not self.tally.worse if self.passed else self.tally.better
+        self.passed = self.tally.trend >= (0 if self.passed else 1)
 
     def check(self, evidence: float) -> None:
         """Count one more label, by the logarithm of what the base's evidence for it is to the mean of the route's."""
@@ -123,13 +116,11 @@ class Guard:
     @property
     def fallen(self) -> bool:
         """Whether what was taught by oneself has to go."""
-        return not self.resting and self.base is not None and (self.doubt >= _ALARM or self.tally.worse)
+        return not self.resting and self.base is not None and (self.doubt >= _ALARM or self.tally.trend < 0)
 
     def roll_back(self, learned: Classifier) -> None:
         """Take back all that was taught by oneself, and rest: the longer, the more often it had to be."""
-        if self.base is None:
-            return
-        learned.return_to(self.base)
+        learned.return_to(self.begin(learned))  # one that is done again may begin there
         self.rollbacks += 1
         why = "labels contradict what is seen" if self.doubt >= _ALARM else "it recognises less than the map alone"
         _log.warning("what was learned while driving is taken back, for the %d. time: %s", self.rollbacks, why)
@@ -138,19 +129,18 @@ class Guard:
 
     def moment(self) -> dict[str, np.ndarray]:
         """Everything that changes but the base, which is large."""
-        tally = np.array([self.tally.count, self.tally.mean, self.tally.variance])
-        own = {"passed": np.array(self.passed), "tally": tally, "doubt": np.array(self.doubt)}
-        return own | {"resting": np.array(self.resting), "rollbacks": np.array(self.rollbacks)}
+        own = {"passed": self.passed, "tally": astuple(self.tally), "doubt": self.doubt}
+        own |= {"resting": self.resting, "rollbacks": self.rollbacks}
+        return {name: np.array(value) for name, value in own.items()}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
-        return self.moment() if self.base is None else self.moment() | put("base.", self.base.arrays())
+        return self.moment() | (put("base.", self.base.arrays()) if self.base else {})
 
     def restore(self, arrays: Arrays, learned: Classifier) -> None:
         """Continue from where `arrays` were taken; `learned` says what a classifier of this map is like."""
-        self.passed = bool(arrays["passed"])
-        self.tally.count, self.tally.mean, self.tally.variance = arrays["tally"].tolist()
-        self.doubt, self.resting = float(arrays["doubt"]), bool(arrays["resting"])
-        self.rollbacks = int(arrays["rollbacks"])
+        self.passed, self.resting = bool(arrays["passed"]), bool(arrays["resting"])
+        self.tally = Tally(*arrays["tally"].tolist())
+        self.doubt, self.rollbacks = float(arrays["doubt"]), int(arrays["rollbacks"])
         base = take(arrays, "base.")
         self.base = learned.continue_from(base) if base else None

@@ -41,18 +41,18 @@ class Masses:
         self._factor, self.speeds = 1.0, where.sum() * speeds
 
     def advance(self, grid: Cells, taps: Taps, change: Transfer, weights: Weights) -> tuple[float, float]:
-        """Move, change speeds, weigh; the sums before and after weighing."""
+        """Move, change speeds, weigh; the sum before that, and how likely the view is by what is here."""
         change = change._replace(kept=change.kept * self._factor)
-        predicted, weighed, self.speeds = advance(grid, taps, change, weights, self._now, self._next)
+        predicted, likelihood, self.speeds = advance(grid, taps, change, weights, self._now, self._next)
         self._now, self._next, self._factor = self._next, self._now, 1.0
-        ended = self._now.live & (self._now.totals < change.least * weighed)
+        ended = self._now.live & (self._now.totals < change.least * self.total)
         self._now.live[ended] = False
         self._now.where[ended] = 0.0
-        return predicted, weighed
+        return predicted, likelihood
 
-    def divide(self, by: float) -> None:
-        """Divide everything."""
-        self._factor = 1.0 / by
+    def scale(self, total: float) -> None:
+        """Have everything here add up to so much."""
+        self._factor = total / self.total
         self._now.where[:] *= self._factor
         self.speeds = self.speeds * self._factor
 

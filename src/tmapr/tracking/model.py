@@ -23,6 +23,8 @@ class RouteModel(Settings):
     )
     speed_spread: float = Field(1.0, gt=0, description="deviation of a drive's speed from the mapped one, octaves")
     backwards: float = Field(0.02, ge=0, le=1, description="how likely a backward speed is beside the same forwards")
+    views_standing: float = Field(0.1, gt=0, description="rate of new views of a camera that stands, 1/s")
+    views_weight: float = Field(0.25, ge=0, le=1, description="power to which a new view, or none, tells the speed")
     speed_change: float = Field(0.4, ge=0, description="rate of going over to a neighbouring speed, 1/s")
     speed_leap: float = Field(0.05, ge=0, description="rate of going over to any speed, 1/s")
     longest_gap: float = Field(60.0, gt=0, le=600, description="seconds unseen after which the camera may be anywhere")
@@ -33,6 +35,7 @@ class RouteModel(Settings):
     leave: float = Field(0.001, ge=0, description="rate of leaving the map, 1/m")
     come_back: float = Field(0.01, gt=0, description="rate of coming back to it, anywhere, 1/m")
     dropped: float = Field(1e-6, ge=0, lt=0.01, description="probability of 64 cells that is left out of the filter")
+    null_block: float = Field(25.0, gt=0, description="metres of a block of the null map, driven the other way round")
     null_way: float = Field(10e3, gt=0, description="metres of the null map at most; of a longer one, parts")
 
     similarity_weight: float = Field(2.0, gt=0, description="of a reference's similarity, per deviation")
@@ -40,10 +43,11 @@ class RouteModel(Settings):
     blind: float = Field(0.1, gt=0, lt=1, description="share of views that show nothing of their place")
     view: float = Field(5.0, gt=0, description="metres after which a view tells anew: nearer ones err together")
 
-    proof: float = Field(6.0, description="nats by which the map has to explain a drive better than its null map")
-    proof_length: float = Field(50.0, gt=0, description="metres after which a proof has faded to 1/e")
+    proof: float = Field(7.0, description="nats by which the map has to explain a drive better than its null map")
+    proof_kept: float = Field(4.0, description="the same of a drive that was proven in the last frame")
+    proof_length: float = Field(30.0, gt=0, description="metres after which a proof has faded to 1/e")
     slack: float = Field(1.5, ge=1, description="of the way driven: a place farther from the last one was jumped to")
-    beside: float = Field(0.8, gt=0, description="deviation of the camera from the mapped way, in spacings")
+    beside: float = Field(0.6, gt=0, description="deviation of the camera from the mapped way, in spacings")
 
     drift: float = Field(0.1, gt=0, description="metres by which dead reckoning errs a metre, along its direction")
     unseen_turn: float = Field(0.1, gt=0, description="deviation of a turn between two frames that nobody saw, radians")

@@ -41,10 +41,11 @@ class Transfer(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """A view: the log-evidence of each reference, and to which power it counts."""
+    """A view: the log-evidence of each reference, to which power it counts, and what it says of each speed."""
 
     evidence: np.ndarray
     power: float
+    speeds: np.ndarray
 
 
 class Tiles(NamedTuple):
@@ -177,11 +178,11 @@ def _mix(moved, change, mixed):
 def advance(grid, taps, change, weights, old, new):
     """Move the mass from `old` to `new`, change its speeds, and weigh it by the view.
 
-    Returns the sums of all before and after weighing, and what each speed has after it.
+    Returns the sum of all before weighing, how likely the view is there, and what each speed has after it.
     """
     speeds, size = old.mass.shape[1], old.mass.shape[2]
     moved, mixed, by_speed = np.empty((speeds, size)), np.empty((speeds, size)), np.zeros(speeds)
-    likelihood, columns, predicted = np.empty(size), np.empty(size), 0.0
+    likelihood, columns, predicted, seen = np.empty(size), np.empty(size), 0.0, 0.0
     farthest, nearest, seeded = (taps.nearest + taps.widths - 1).max(), taps.nearest.min(), change.seeds.sum()
     for drive in range(len(grid.cells)):
         start, count, closed = grid.first[drive], grid.cells[drive], grid.closed[drive]
@@ -202,11 +203,13 @@ def advance(grid, taps, change, weights, old, new):
             columns[:] = 0.0
             for k in range(speeds):
                 mixed[k, cells:] = 0.0
+                predicted += _add_up(mixed[k])
                 for i in range(size):
+                    mixed[k, i] *= weights.speeds[k]
                     columns[i] += mixed[k, i]
                     new.mass[tile, k, i] = mixed[k, i] * likelihood[i]
                     new.where[tile, i] += new.mass[tile, k, i]
                 by_speed[k] += _add_up(new.mass[tile, k])
-            predicted += _add_up(columns)
+            seen += _add_up(columns)
             new.totals[tile] = _add_up(new.where[tile])
-    return predicted, new.totals.sum(), by_speed
+    return predicted, new.totals.sum() / seen, by_speed

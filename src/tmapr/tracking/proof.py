@@ -1,6 +1,5 @@
 """Whether a drive is where it seems to be: how much better the map explains it than its null map does, in nats."""
 
-from collections.abc import Sequence
 from math import exp
 
 import numpy as np
@@ -18,30 +17,24 @@ class Proof:
         self._radius, self._certainty, self._model = radius, certainty, model
         self.nats = 0.0
         self.anchor: Float[np.ndarray, " xy"] | None = None
-        """The last probable place; `_way` was driven since, and `_moved` since the last new view."""
-        self._way = self._moved = 0.0
+        """The last probable place; `way` was driven since, and `moved` since the last new view."""
+        self.way = self.moved = 0.0
+        self.held = False
+        """Whether it was enough in the last frame; then less is enough to go on."""
 
     def judge(self, peak: Peak, gain: float, motion: Motion) -> bool:
         """Whether the most probable place is where the camera is, by all that was seen on the way to it."""
         model = self._model
-        self._way, self._moved = self._way + motion.metres, self._moved + motion.metres
+        self.way, self.moved = self.way + motion.metres, self.moved + motion.metres
         self.nats += gain
         if motion.new_view:  # where the camera stands, nothing fades
-            self.nats *= exp(-min(self._moved, model.view) / model.proof_length)
-            self._moved = 0.0
-        if peak.probability < self._certainty:
-            return False
-        reach = self._radius + model.slack * self._way
-        if self.anchor is not None and measure_distance(peak.position, self.anchor) > reach:
-            self.nats = 0.0
-        self.anchor, self._way = peak.position, 0.0
-        return self.nats >= model.proof
-
-    def numbers(self) -> tuple[float, float, float]:
-        """Everything that changes but the anchor."""
-        return self.nats, self._way, self._moved
-
-    def restore(self, numbers: Sequence[float], anchor: Float[np.ndarray, " xy"] | None) -> None:
-        """Continue from where they were taken."""
-        self.nats, self._way, self._moved = numbers
-        self.anchor = anchor
+            self.nats *= exp(-min(self.moved, model.view) / model.proof_length)
+            self.moved = 0.0
+        probable = peak.probability >= self._certainty
+        if probable:
+            reach = self._radius + model.slack * self.way
+            if self.anchor is not None and measure_distance(peak.position, self.anchor) > reach:
+                self.nats = 0.0
+            self.anchor, self.way = peak.position, 0.0
+        self.held = self.nats >= (model.proof_kept if self.held else model.proof)
+        return self.held and probable

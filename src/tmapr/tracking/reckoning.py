@@ -26,8 +26,8 @@ class Turned:
     variance: float = 0.0
     last: float = 0.0
     """The last frame's, which one that cannot be told is taken to go on with."""
-    told: bool = False
-    """Whether any frame could be told."""
+    told: float = 0.0
+    """1 if any frame could be told."""
 
     def add(self, turn: float | None, unseen: float) -> None:
         """Add a frame."""
@@ -35,22 +35,12 @@ class Turned:
             turn = self.last
             self.variance += unseen**2 + turn**2
         else:
-            self.told = True
+            self.told = 1.0
         self.radians, self.last = self.radians + turn, turn
 
     def begin_anew(self) -> "Turned":
         """For the next view."""
         return Turned(last=self.last)
-
-    def numbers(self) -> Float[np.ndarray, "4"]:
-        """Everything."""
-        return np.array([self.radians, self.variance, self.last, float(self.told)])
-
-    @classmethod
-    def from_numbers(cls, numbers: Float[np.ndarray, "4"]) -> "Turned":
-        """What `numbers` were taken from."""
-        radians, variance, last, told = (float(value) for value in numbers)
-        return cls(radians, variance, last, bool(told))
 
 
 class Reckoning:
@@ -118,21 +108,6 @@ class Reckoning:
             return
         self.heading += _FOLLOWED * remainder(heading - self.heading, 2.0 * pi)
         self.doubt = hypot((1.0 - _FOLLOWED) * self.doubt, _FOLLOWED * model.mapped_heading)
-
-    def numbers(self) -> Float[np.ndarray, " numbers"]:
-        """Everything that changes; nothing before the first proven place."""
-        if self.position is None:
-            return np.zeros(0)
-        return np.array([*self.position, self.heading, self.doubt, self.spread, self.doubted])
-
-    def restore(self, numbers: Float[np.ndarray, " numbers"]) -> None:
-        """Continue from where `numbers` were taken."""
-        if not len(numbers):
-            return
-        if len(numbers) != 6:
-            raise ValueError(f"a reckoned position has 6 numbers, not {len(numbers)}")
-        self.position = np.array(numbers[:2])
-        self.heading, self.doubt, self.spread, self.doubted = (float(value) for value in numbers[2:])
 
 
 _NEAR = 0.25

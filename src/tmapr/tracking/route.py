@@ -58,11 +58,8 @@ class Route:
     spacing: float
     view: float
     """Change of descriptor, 1 − cosine, that makes another view."""
-
-    @property
-    def length(self) -> float:
-        """Metres of the whole way."""
-        return float(self.cells.sum()) * self.cell
+    metres_a_view: float
+    """From one view of the mapped drives to the next that is another one, in the mean."""
 
     def find_near(self, spot: Float[np.ndarray, "2"], radius: float) -> Int[np.ndarray, " near"]:
         """The cells around a spot, in their order."""
@@ -73,7 +70,7 @@ def lay_route(memory: Memory, model: RouteModel) -> Route:
     """The route that a map's references were driven along."""
     drives, positions = memory.drives(), memory.positions
     reference = measure_reference(drives, positions, memory.stamps)
-    spacing = reference.spacing
+    spacing, view = reference.spacing, _NEW_VIEW * _measure_unrelated(memory.descriptors)
     cell = max(model.cell, spacing / model.cells_per_spacing)
     begin, first = 0, [0]
     parts, counts, closed = [], [], []
@@ -116,8 +113,21 @@ def lay_route(memory: Memory, model: RouteModel) -> Route:
         references=cKDTree(placed),
         speed=reference.speed,
         spacing=spacing,
-        view=_NEW_VIEW * _measure_unrelated(memory.descriptors),
+        view=view,
+        metres_a_view=_measure_views(memory, view) or model.view,
     )
+
+
+def _measure_views(memory: Memory, view: float) -> float:
+    """Metres from one view to the next that is another one; 0 where all are one."""
+    drives, metres, count = memory.drives(), 0.0, 0
+    for drive, moved in zip(drives, measure_steps(drives, memory.positions), strict=True):
+        key, since = memory.descriptors[drive[0]], 0.0
+        for row, step in zip(drive[1:], moved, strict=True):
+            since += step
+            if 1.0 - memory.descriptors[row] @ key >= view:
+                key, metres, count, since = memory.descriptors[row], metres + since, count + 1, 0.0
+    return metres / max(count, 1)
 
 
 def _closes(positions: Float[np.ndarray, "n 2"], steps: Float[np.ndarray, " m"], spacing: float) -> bool:

@@ -69,11 +69,15 @@ class RouteFilter:
     def __init__(self, route: Route, model: RouteModel) -> None:
         self.route, self.model = route, model
         self._grid = Cells(route.first, route.cells, route.closed, route.before, route.after, route.between)
-        self._null_grid = _shuffle(self._grid, max(round(model.view / route.cell), 1), model.null_way / route.cell)
+        block = max(round(model.null_block / route.cell), 1)
+        self._null_grid = _shuffle(self._grid, block, model.null_way / route.cell)
         self._used = _mark_used(self._grid)
         self._speeds = np.array(model.speeds)
-        self._prior, self._rates = _make_prior(model), _make_rates(model)
-        self._seeds, self._null_seeds = (self._prior / grid.cells.sum() for grid in (self._grid, self._null_grid))
+        self._prior, self._null_prior = _make_prior(model, model.backwards), _make_prior(model, 0.0)
+        self._rates, self._null_rates = _make_rates(model, self._prior), _make_rates(model, self._null_prior)
+        self._seeds, self._null_seeds = (
+            prior / grid.cells.sum() for prior, grid in ((self._prior, self._grid), (self._null_prior, self._null_grid))
+        )
         self._low, self._high = _bound_speeds(self._speeds)
         self._on, self._null = (Masses(int(grid.first[-1]), len(self._prior)) for grid in (self._grid, self._null_grid))
         self.restart()
@@ -83,7 +87,7 @@ class RouteFilter:
         self.off = self.model.start_off
         self._on.spread((1.0 - self.off) * self._used / self._used.sum(), self._prior)
         null = _mark_used(self._null_grid)
-        self._null.spread(null / null.sum(), self._prior)
+        self._null.spread(null / null.sum(), self._null_prior)
 
     def start_around(self, position: Float[np.ndarray, "2"], deviation: float) -> None:
         """Near a position somebody told; if that was wrong, anywhere, or off the map."""
@@ -121,22 +125,32 @@ class RouteFilter:
         model = self.model
         left, back = (float(-np.expm1(-rate * motion.metres)) for rate in (model.leave, model.come_back))
         low, high = self._bound_ways(motion)
-        speeds, weights = expm(self._rates * motion.seconds), Weights(evidence, motion.power)
+        weights = Weights(evidence, motion.power, self._weigh_speeds(motion))
 
+        speeds = expm(self._null_rates * motion.seconds)
         change = Transfer(speeds, 1.0 - back, back * self._null_seeds, model.dropped)
         ways: Taps = deal_out(low, high)
-        predicted, weighed = self._null.advance(self._null_grid, ways, change, weights)
-        self._null.divide(weighed)
-        expected = weighed / predicted  # what drives over an open end of the null map is nowhere
+        _, expected = self._null.advance(self._null_grid, ways, change, weights)
+        self._null.scale(1.0)  # what drives over an open end of the null map is nowhere
 
         before, returned = self._on.total, back * self.off
+        speeds = expm(self._rates * motion.seconds)
         change = Transfer(speeds, 1.0 - left, returned * self._seeds, model.dropped)
-        predicted, weighed = self._on.advance(self._grid, ways, change, weights)
+        predicted, likelihood = self._on.advance(self._grid, ways, change, weights)
         # What does not arrive anywhere on the map left it, or drove over an open end.
         off = max(before + self.off - predicted, 0.0) * expected
-        self._on.divide(weighed + off)
-        self.off = off / (weighed + off)
-        return float(np.log(weighed / predicted) - np.log(expected))
+        self.off = off / (predicted * likelihood + off)
+        self._on.scale(1.0 - self.off)
+        return float(np.log(likelihood) - np.log(expected))
+
+    def _weigh_speeds(self, motion: Motion) -> Float[np.ndarray, " speeds"]:
+        """How likely it is at each speed that the picture became another one, or did not."""
+        if motion.told is not None or motion.seconds == 0.0:
+            return np.ones_like(self._speeds)
+        rates = np.abs(self._speeds) * self.route.speed / self.route.metres_a_view + self.model.views_standing
+        none = np.exp(-rates * motion.seconds)
+        likely: Float[np.ndarray, " speeds"] = (1.0 - none if motion.new_view else none) ** self.model.views_weight
+        return likely
 
     def _bound_ways(self, motion: Motion) -> tuple[Float[np.ndarray, " speeds"], Float[np.ndarray, " speeds"]]:
         """The shortest and the longest way of each speed, in cells."""
@@ -154,7 +168,8 @@ class RouteFilter:
             near = route.find_near(spot, radius)
             spot = where[near] @ route.spots[near] / where[near].sum()
         near = route.find_near(spot, radius)
-        seen = self._read(near, evidence)
+        between = route.between[near]
+        seen = (1.0 - between) * evidence[route.before[near]] + between * evidence[route.after[near]]
         likely = where[near] * np.exp(seen - seen.max())
         likely /= likely.sum()
         position = likely @ route.spots[near]
@@ -172,25 +187,15 @@ class RouteFilter:
         held = min(_HELD / peak.probability, _MOST_HELD)
         covariance[:2, :2] = peak.covariance * (-2.0 * np.log1p(-held) / CHI2_95)
         if peak.probability < certainty:
-            points, masses = self.list_modes()
-            off = points - peak.position
-            covariance[:2, :2] += (1.0 - peak.probability) * ((off * masses[:, None]).T @ off)
+            cells = np.flatnonzero(self.where > 0)
+            off, share = self.route.spots[cells] - peak.position, self.where[cells, None]
+            covariance[:2, :2] += (1.0 - peak.probability) * ((off * share / share.sum()).T @ off)
         speed, deviation = self.velocity
         heading = float(self.route.headings[peak.reference])
         onward = np.zeros(2) if np.isnan(heading) else np.array([np.cos(heading), np.sin(heading)])
         slow = (self.model.drift * self.route.speed) ** 2
         covariance[2:, 2:] = deviation**2 * np.outer(onward, onward) + slow * np.eye(2)
         return np.concatenate([peak.position, speed * onward]), covariance
-
-    def _read(
-        self, cells: Int[np.ndarray, " some"], evidence: Float[np.ndarray, " refs"]
-    ) -> Float[np.ndarray, " some"]:
-        """The log-evidence at some cells."""
-        route, share = self.route, self.route.between[cells]
-        read: Float[np.ndarray, " some"] = (1 - share) * evidence[route.before[cells]] + share * evidence[
-            route.after[cells]
-        ]
-        return read
 
     def weigh_references(self, least: float = 0.0) -> Float[np.ndarray, " refs"]:
         """The probability of each reference, of cells that have more than so much."""
@@ -199,12 +204,6 @@ class RouteFilter:
         weighed = np.bincount(route.before[cells], where * (1.0 - share), len(route.rows))
         weighed += np.bincount(route.after[cells], where * share, len(route.rows))
         return weighed
-
-    def list_modes(self) -> tuple[Float[np.ndarray, "cells 2"], Float[np.ndarray, " cells"]]:
-        """Where on the map the camera may be, with probabilities that add up to 1."""
-        cells = np.flatnonzero(self.where > 0)
-        where = self.where[cells]
-        return self.route.spots[cells], where / where.sum()
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
@@ -235,7 +234,7 @@ def _shuffle(grid: Cells, block: int, most: float) -> Cells:
     for first, cells in zip(grid.first, grid.cells, strict=False):
         blocks = -(-int(cells) // block)
         order = rng.permutation(blocks)[: int(np.ceil(share * blocks))]
-        at = (order[:, None] * block + np.arange(block)).ravel()
+        at = (order[:, None] * block + np.arange(block)[::-1]).ravel()
         at = at[at < cells]
         counts.append(len(at))
         taken.append(first * TILE + np.pad(at, (0, -len(at) % TILE), mode="edge"))
@@ -245,17 +244,17 @@ def _shuffle(grid: Cells, block: int, most: float) -> Cells:
     return Cells(bounds, np.array(counts), grid.closed, *parts)
 
 
-def _make_prior(model: RouteModel) -> Float[np.ndarray, " speeds"]:
+def _make_prior(model: RouteModel, backwards: float) -> Float[np.ndarray, " speeds"]:
     speeds = np.array(model.speeds)
     usual = np.exp(-0.5 * (np.log2(np.maximum(np.abs(speeds), 0.125)) / model.speed_spread) ** 2)
-    prior = np.where(speeds < 0, model.backwards * usual, usual)
+    prior = np.where(speeds < 0, backwards * usual, usual)
     normal: Float[np.ndarray, " speeds"] = prior / prior.sum()
     return normal
 
 
-def _make_rates(model: RouteModel) -> Float[np.ndarray, "speeds speeds"]:
+def _make_rates(model: RouteModel, prior: Float[np.ndarray, " speeds"]) -> Float[np.ndarray, "speeds speeds"]:
     """Rates from speed to speed, 1/s: to the neighbours, half each, between which no sign changes; and to any."""
-    speeds, prior = np.array(model.speeds), _make_prior(model)
+    speeds = np.array(model.speeds)
     rates = np.tile(model.speed_leap * prior, (len(speeds), 1))
     for k in range(len(speeds) - 1):
         if speeds[k] >= 0:

@@ -6,7 +6,7 @@ proven, and dead reckoning does not contradict it. A place that was jumped to ha
 Kalman filter only predicts; on it, what is told is the grid's own mean and spread, so that no evidence counts twice.
 """
 
-from dataclasses import replace
+from dataclasses import astuple
 from math import isnan
 
 import numpy as np
@@ -25,11 +25,9 @@ from tmapr.tracking.route import lay_route
 from tmapr.tracking.route_filter import Motion, Peak, RouteFilter
 from tmapr.tracking.self_training import View
 from tmapr.tracking.settings import Tracking
-from tmapr.tracking.track_keeper import BELIEF, judge_stamp, list_fields, measure_gap, read_belief, start_anywhere
+from tmapr.tracking.tracker import BELIEF, POSITION, STAMP, Tracker
 from tmapr.tracking.trust import ODOMETRY, HeadTrust, OdometryTrust
 from tmapr.types import (
-    FARTHEST,
-    LATEST,
     NANOSECONDS,
     Belief,
     Candidate,
@@ -54,13 +52,14 @@ _TOLD = 1e-3
 LAYOUT = {
     **put("filter.", route_filter.LAYOUT),
     "proof": Array("f", "4"),
-    "anchor": Array("f", "2", -FARTHEST, FARTHEST, optional=True),
-    "seen": Array("i", "", -LATEST, LATEST, optional=True),
+    "anchor": POSITION,
+    "seen": STAMP,
     "metres": Array("f", "measured"),
     "key": Array("f", "width", -1.01, 1.01, optional=True),
-    "reckoned": Array("f", "reckoned", -FARTHEST, FARTHEST),
+    "reckoned": POSITION,
+    "reckoning": Array("f", "4"),
     "turned": Array("f", "4"),
-    "judged": Array("b", "2"),
+    "judged": Array("b", "3"),
     "head": Array("f", "2", 0),
     "labelled": Array("f", "width", -1.01, 1.01, optional=True),
     **put("odometry.", ODOMETRY),
@@ -68,23 +67,23 @@ LAYOUT = {
 }
 
 
-class RouteTracker:
+class RouteTracker(Tracker):
     """Owns the belief over the route, the proof of it, and what dead reckoning says beside them."""
 
     def __init__(self, tracking: Tracking, fusion: Fusion, memory: Memory) -> None:
         reference, model = memory.reference, tracking.model
         self.route = lay_route(memory, model)
         self.radius = tracking.radius or reference.place
+        super().__init__(fusion, memory, self.radius)
         self.filter = RouteFilter(self.route, model)
         self.head = HeadTrust(2.0 * float(np.hypot(*memory.positions.std(axis=0))), model)
-        self._memory, self._model, self._certainty = memory, model, tracking.certainty
-        self._fusion = fusion.fit(reference)
+        self._model, self._certainty = model, tracking.certainty
         self._labelled: Float[np.ndarray, " dim"] | None = None
         """The last labelled view."""
         self._begin()
 
     def _begin(self) -> None:
-        self.belief: Belief | None = None
+        self.belief = None
         self.view: View | None = None
         """Where the frame just observed was taken, if it was a new view."""
         self._forget_way()
@@ -107,29 +106,19 @@ class RouteTracker:
         """Begin anew from a position somebody knows, give or take `deviation` metres."""
         self._begin()
         self.filter.start_around(position, deviation)
-        self.belief = self._fusion.start(stamp, position, deviation)
-
-    def answer_late(self, percept: Percept) -> Estimate | None:
-        """The answer to a frame that came too late to move anything; None if its stamp is new."""
-        reason = judge_stamp(self.belief, percept.stamp)
-        return self._report(percept, Verdict(reason)) if reason else None
-
-    def measure_gap(self, stamp: int) -> float:
-        """Seconds since the last frame that moved time on; 0 before the first."""
-        return measure_gap(self.belief, stamp)
+        super().start_at(stamp, position, deviation)
 
     def pass_over(self, percept: Percept) -> Estimate:
         """A frame that cannot be used: time goes on, and the belief becomes less certain."""
         self._note_motion(percept)
-        self.belief = self._predict(percept.stamp)
-        return self._report(percept, Verdict(Reason.FAULTY_FRAME))
+        return super().pass_over(percept)
 
     def advance(self, percept: Percept, recognition: Recognition) -> Estimate:
         """Predict, weigh, judge, report."""
         self._note_motion(percept)
         head = percept.position if self._fusion.apr else None
         if recognition.comparison is None:
-            return self._follow_head(percept, recognition, head)
+            return self._follow_head_alone(percept, recognition, head)
         motion = self._measure_motion(percept)
         evidence = weigh(recognition.comparison, self.route, self._model, self.radius)
         gain = self.filter.observe(evidence, motion)
@@ -137,22 +126,25 @@ class RouteTracker:
         proven = self._proof.judge(peak, gain, motion)
         proven = self._reckon(peak, proven, motion) and proven
         predicted = self._predict(percept.stamp)
-        self.belief, verdict = self._place(peak, predicted, proven)
-        used = head is not None and self._heed_head(head, peak, proven, predicted, motion)
+        belief, verdict = self._place(peak, predicted, proven)
+        if head is not None and proven and motion.new_view:
+            self.head.measure(head, peak.position)
+        led = self._follow_head(head, predicted, motion.power) if belief.semi_axis > self.radius else None
+        self.belief = led or belief
         where = self.filter.weigh_references(_TOLD / 100)
         near = peak.near[where[peak.near] > 0.0] if proven else peak.near[:0]
         self.view = View(near, where[near] / where[near].sum()) if motion.new_view else None
         rows = np.flatnonzero(where > _TOLD)
         route = RouteBelief(peak.probability, self.filter.off, self.route.rows[rows], where[rows], motion.new_view)
         candidate = self._name_candidate(percept, recognition.comparison, peak)
-        estimate = self._report(percept, verdict, recognition, candidate, route, proven, used)
-        if verdict.reason is not Reason.ACCEPTED:
-            return estimate
-        return replace(estimate, nis=self._fusion.measure_nis(predicted, peak.position, peak.covariance))
+        status = Status.LOCALIZED if proven else self._fusion.status(self.belief, led is not None, None)
+        followed = verdict.reason is Reason.ACCEPTED
+        nis = self._fusion.measure_nis(predicted, peak.position, peak.covariance) if followed else None
+        return Estimate(self.belief, percept, candidate, verdict, status, recognition, nis, route)
 
     def _note_motion(self, percept: Percept) -> None:
         """Add the way and the turn since the last frame, if anything told them."""
-        seconds = self.measure_gap(percept.stamp)
+        seconds = (percept.stamp - self.belief.stamp) / NANOSECONDS if self.belief else 0.0
         heard = self._odometry.heed(percept.motion)
         speed, rate = (heard.speed, heard.yaw_rate) if heard else (None, None)
         self._metres = None if speed is None or self._metres is None else self._metres + speed * seconds
@@ -211,48 +203,21 @@ class RouteTracker:
         unclear = Reason.AMBIGUOUS if reckoned is None else Reason.FAR_FROM_BELIEF
         return predicted, Verdict(Reason.OFF_MAP if off > _LIKELY else unclear, peak.probability, away)
 
-    def _predict(self, stamp: int) -> Belief:
-        if self.belief:
-            return self._fusion.predict(self.belief, stamp)
-        return start_anywhere(self._fusion, stamp, self._memory.positions, self.radius)
-
-    def _heed_head(
-        self, head: Float[np.ndarray, "2"], peak: Peak, proven: bool, predicted: Belief, motion: Motion
-    ) -> bool:
-        """Measure the pose head where the place is proven; follow it, as far as it earned that, where nothing else is.
-
-        Whether it was followed.
-        """
-        if proven and motion.new_view:
-            self.head.measure(head, peak.position)
-        if self.belief is None or self.belief.semi_axis <= self.radius or not self.head.known:
-            return False
+    def _follow_head(self, head: Float[np.ndarray, "2"] | None, predicted: Belief, share: float) -> Belief | None:
+        """What a pose head makes of a prediction, as far as it earned that; None where it knows nothing."""
+        if head is None or not self.head.known:
+            return None
         away, _ = self.route.references.query(head)
-        self.belief = self._fusion.correct(predicted, head, self.head.weigh(float(away), motion.power))
-        return True
+        return self._fusion.correct(predicted, head, self.head.weigh(float(away), share))
 
-    def _follow_head(self, percept: Percept, recognition: Recognition, head: Float[np.ndarray, "2"] | None) -> Estimate:
-        """Without a search in the map the pose head is all there is."""
-        self.belief, self.view = self._predict(percept.stamp), None
-        if head is not None:
-            self.belief = self._fusion.correct_apr(self.belief, head)
-        return self._report(percept, Verdict(Reason.NO_CANDIDATE), recognition, used=head is not None)
-
-    def _report(
-        self,
-        percept: Percept,
-        verdict: Verdict,
-        recognition: Recognition | None = None,
-        candidate: Candidate | None = None,
-        route: RouteBelief | None = None,
-        proven: bool = False,
-        used: bool = False,
+    def _follow_head_alone(
+        self, percept: Percept, recognition: Recognition, head: Float[np.ndarray, "2"] | None
     ) -> Estimate:
-        if self.belief is None:
-            raise ValueError("a drive that has begun has a belief, and this one has none")
-        lost = Status.LOST if self.belief.semi_axis > self.radius else Status.PREDICTING
-        status = Status.LOCALIZED if proven else Status.APR_ONLY if used else lost
-        return Estimate(self.belief, percept, candidate, verdict, status, recognition, None, route)
+        """Without a search in the map the pose head is all there is."""
+        belief, self.view = self._predict(percept.stamp), None
+        self.belief = belief if head is None else self._fusion.correct_apr(belief, head)
+        status = self._fusion.status(self.belief, head is not None, None)
+        return Estimate(self.belief, percept, None, Verdict(Reason.NO_CANDIDATE), status, recognition)
 
     def _name_candidate(self, percept: Percept, compared: Comparison, peak: Peak) -> Candidate:
         """The reference at the believed place that the frame looks most like."""
@@ -293,31 +258,33 @@ class RouteTracker:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes."""
-        known = {"anchor": self._proof.anchor, "key": self._key, "seen": self._seen}
-        arrays = {name: np.array(value) for name, value in known.items() if value is not None} | self.learned()
-        arrays |= put("filter.", self.filter.arrays()) | put("odometry.", self._odometry.arrays())
-        arrays |= put("belief.", list_fields(self.belief)) if self.belief else {}
-        return arrays | {
-            "proof": np.array([*self._proof.numbers(), self._viewed]),
-            "metres": np.array([] if self._metres is None else [self._metres]),
-            "reckoned": self._reckoning.numbers(),
-            "turned": self._turned.numbers(),
-            "judged": np.array([self._doubted, self._claimed]),
+        proof, reckoning = self._proof, self._reckoning
+        parts = put("filter.", self.filter.arrays()) | put("odometry.", self._odometry.arrays())
+        known = {"anchor": proof.anchor, "key": self._key, "seen": self._seen, "reckoned": reckoning.position}
+        parts |= {name: np.array(value) for name, value in known.items() if value is not None}
+        numbers = {
+            "proof": (proof.nats, proof.way, proof.moved, self._viewed),
+            "metres": () if self._metres is None else (self._metres,),
+            "reckoning": (reckoning.heading, reckoning.doubt, reckoning.spread, reckoning.doubted),
+            "turned": astuple(self._turned),
+            "judged": (self._doubted, self._claimed, proof.held),
         }
+        return super().arrays() | self.learned() | parts | {name: np.array(value) for name, value in numbers.items()}
 
     def restore(self, arrays: Arrays) -> None:
         """Continue from where `arrays` were taken."""
         self._begin()
+        super().restore(arrays)
         self.filter.restore(take(arrays, "filter."))
-        *proof, self._viewed = arrays["proof"].tolist()
-        self._proof.restore(proof, np.array(arrays["anchor"]) if "anchor" in arrays else None)
         self._odometry.restore(take(arrays, "odometry."))
+        proof, reckoning = self._proof, self._reckoning
+        proof.anchor, self._key, reckoning.position = (
+            np.array(arrays[name]) if name in arrays else None for name in ("anchor", "key", "reckoned")
+        )
+        proof.nats, proof.way, proof.moved, self._viewed = arrays["proof"].tolist()
+        reckoning.heading, reckoning.doubt, reckoning.spread, reckoning.doubted = arrays["reckoning"].tolist()
         self._metres = float(arrays["metres"][0]) if len(arrays["metres"]) else None
-        self._key = np.array(arrays["key"]) if "key" in arrays else None
         self._seen = int(arrays["seen"]) if "seen" in arrays else None
-        self._reckoning.restore(arrays["reckoned"])
-        self._turned = Turned.from_numbers(arrays["turned"])
-        self._doubted, self._claimed = arrays["judged"].tolist()
+        self._turned = Turned(*arrays["turned"].tolist())
+        self._doubted, self._claimed, proof.held = arrays["judged"].tolist()
         self.restore_learned(arrays)
-        belief = take(arrays, "belief.")
-        self.belief = read_belief(belief) if belief else None

@@ -15,15 +15,11 @@ class Tracking(Settings):
     """The method and its parts."""
 
     method: str = Field(
-        ROUTE, description="route: a Bayes filter over the map | paper: gates | plugin:NAME: one that you installed"
+        ROUTE, description="route: Bayes filter over the map | paper: gates | plugin:NAME: one installed"
     )
     options: Options = Field({}, description="of a plug-in, as its author names them")
-    certainty: float = Field(
-        0.9, gt=0.5, lt=1, description="route: probability of one place from which on the camera is localized"
-    )
-    radius: float = Field(
-        0.0, ge=0, description="route: metres around an estimate that are one place; 0: what the map says"
-    )
+    certainty: float = Field(0.9, gt=0.5, lt=1, description="route: least probability of a place that is localized")
+    radius: float = Field(0.0, ge=0, description="route: metres around an estimate that are one place; 0: by the map")
     model: RouteModel = Field(RouteModel(), description="route: the numbers of the filter")
     gates: Gates = Field(Gates(), description="the paper's gates")
 

@@ -20,10 +20,9 @@ class OdometryTrust:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._told = [0.0, 0.0]
+        self._most, self._told = most, [0.0, 0.0]
         self._views = [-1, -1]
-        """Below none: it said nothing yet."""
+        """Below 0: it said nothing yet."""
 
     def heed(self, motion: Odometry | None) -> Odometry | None:
         """What of it has a say."""
@@ -62,8 +61,7 @@ class HeadTrust:
 
     def __init__(self, extent: float, model: RouteModel) -> None:
         self._extent, self._model = max(extent, 1e-3), model
-        self.variance = self._extent**2
-        self.views = 0.0
+        self.variance, self.views = self._extent**2, 0.0
 
     def expect(self, error: float) -> None:
         """Take the error of a validation, if nothing was measured yet."""

@@ -12,7 +12,7 @@ from tmapr.places.classifier import merge
 from tmapr.running.progressive import localize
 from tmapr.system import build
 from tmapr.tracking import RouteModel
-from tmapr.tracking.self_training import LAG, Student, View
+from tmapr.tracking.self_training import LAG, Student
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_what_is_learned_is_where_the_camera_was(environment, dusk):
         seen += [dusk.truth[row]] if estimate.route and estimate.route.new_view else []
         for lesson in (each for each in localizer.teach(estimate) if not each.imagined):
             middle = grid.origin + (np.array(lesson.cell) + 0.5) * grid.cell
-            # The oldest view that waits, or one of the few that waited to be examined.
+            # The oldest view that waits, or one of the few that waited for their turn.
             past = np.array(seen[max(0, len(seen) - LAG - 12) : len(seen) - LAG])
             assert np.hypot(*(past - middle).T).min() < 1.5 * grid.cell
 
@@ -160,8 +160,8 @@ def misled(monkeypatch):
         if int(1e6 * abs(seen.vector[0])) % 2:
             return let_go(student)
         student._seen[0] = replace(seen, said=np.full(2, FLOOR))
-        label, count = let_go(student), len(student._route.rows)
-        return replace(label, place=View((label.place.rows + count // 2) % count, label.place.masses))
+        label, middle = let_go(student), student._memory.positions.mean(axis=0)
+        return replace(label, position=2.0 * middle - label.position)
 
     monkeypatch.setattr(Student, "_let_go", let_go_wrong)
     return monkeypatch

@@ -179,7 +179,7 @@ def test_after_a_rollback_it_learns_as_if_for_the_first_time(guard, learned, rng
 def test_after_a_rollback_the_views_before_it_count_no_more(guard, learned):
     judge(guard, [-0.5, -0.7] * 6)
     guard.roll_back(learned)
-    assert (guard.tally.count, guard.tally.worse) == (0, False)
+    assert guard.tally == Tally()
 
 
 def test_what_somebody_taught_outlives_a_rollback(guard, learned, rng):

@@ -67,7 +67,6 @@ def test_cells_are_as_long_as_the_model_says_and_spare_ones_are_never_used(route
     np.testing.assert_array_equal(tiles, -(-route.cells // TILE))
     numbers = [np.arange(count) + TILE * first for first, count in zip(route.first, route.cells, strict=False)]
     np.testing.assert_array_equal(route.used, np.concatenate(numbers))
-    assert route.length == pytest.approx(route.cell * route.cells.sum())
 
 
 def test_a_way_is_cut_into_equal_cells_from_its_first_reference_to_its_last():
@@ -92,7 +91,8 @@ def test_cells_are_half_a_spacing_long_and_not_below_half_a_metre(spacing, cell)
 
 def test_a_gap_that_nobody_drove_is_no_way_of_kilometres():
     together, apart = line(60), np.concatenate([line(30), line(30) + np.array([1e6, 0.0])])
-    assert lay(apart).length < lay(together).length + 60 * lay(together).spacing
+    far, near = lay(apart), lay(together)
+    assert far.cells.sum() * far.cell < near.cells.sum() * near.cell + 60 * near.spacing
 
 
 def test_a_stop_changes_neither_the_spacing_nor_the_speed():
@@ -124,6 +124,13 @@ def test_a_new_view_is_a_quarter_of_what_separates_unrelated_references():
     route = lay_route(remember_drives(line(200), views=views), RouteModel())
     apart = 1.0 - (views @ views.T)[np.triu_indices(200, 1)]
     assert route.view == pytest.approx(0.25 * np.median(apart), rel=0.1)
+
+
+def test_metres_between_new_views_are_counted_within_each_traverse():
+    views = np.eye(8)[[0, 0, 1, 1, 1, 2, 3, 3, 4, 5, 5, 5]]
+    route = lay_route(remember_drives(line(7), line(5, beside=30.0), views=views), RouteModel())
+    assert route.metres_a_view == pytest.approx(np.mean([2.0, 3.0, 1.0, 1.0, 1.0]) * route.spacing)
+    assert lay_route(remember_drives(line(7), views=views[[0] * 7]), RouteModel()).metres_a_view == RouteModel().view
 
 
 @pytest.mark.parametrize(

@@ -5,30 +5,22 @@ import pytest
 
 from made_up import car_fusion, paper_tracking
 from tmapr.retrieval.memory import remember
-from tmapr.tracking import History, PaperTracker, Sighting
-from tmapr.tracking.track_keeper import Track
+from tmapr.tracking import PaperTracker
 from tmapr.types import NANOSECONDS, Candidate, Percept, Recognition
-
-SIGHTING = Sighting(5, np.array([1.0, 2.0]), None)
-TRACK = Track(history=History(dissent=SIGHTING, dissenters=2))
-
-
-def test_dissent_survives():
-    history = Track.from_arrays(TRACK.arrays()).history
-    assert history.dissenters == 2
-    assert history.dissent is not None
-    np.testing.assert_array_equal(history.dissent.position, SIGHTING.position)
-
 
 FUSION = car_fusion(noise="acceleration", max_semi_axis=10.0)
 SECONDS = (0.0, 1.0, 2.0)
 
 
-def tracked():
-    """A tracker that has followed a camera east at 8 m/s for two seconds."""
+def begin():
     rows = np.arange(3)
     memory = remember(np.eye(3, 2), np.zeros((3, 2)), rows, rows * NANOSECONDS, frames=rows, probes=256)
-    tracker = PaperTracker(paper_tracking(max_innovation=500.0, max_jump=500.0), FUSION, memory)
+    return PaperTracker(paper_tracking(max_innovation=500.0, max_jump=500.0), FUSION, memory)
+
+
+def tracked():
+    """A tracker that has followed a camera east at 8 m/s for two seconds."""
+    tracker = begin()
     tracker.start_at(-1, np.zeros(2), 1.0)
     for seconds in SECONDS:
         tracker.advance(percept(seconds), seen(8.0 * seconds))
@@ -58,7 +50,7 @@ def test_a_match_after_being_lost_says_where_but_not_how_fast(gap, restarts):
 def test_a_slow_camera_still_learns_how_fast_it_moves():
     # Between two frames the belief of an unknown velocity spreads farther than what counts as lost.
     tracker = tracked()
-    belief = tracker.track.belief
+    belief = tracker.belief
     assert belief is not None
     assert belief.mean[2] == pytest.approx(8.0, abs=1.0)
 
@@ -67,3 +59,13 @@ def test_nothing_is_said_of_how_surprising_such_a_match_was():
     tracker = tracked()
     assert tracker.advance(percept(27.0), seen(-100.0)).nis is None
     assert tracker.advance(percept(27.1), seen(-100.0)).nis is not None
+
+
+def test_a_dissent_survives_being_written():
+    tracker, again = tracked(), begin()
+    for seconds in (2.1, 2.2):
+        tracker.advance(percept(seconds), seen(5000.0))
+    again.restore({name: array.copy() for name, array in tracker.arrays().items()})
+    assert tracker.arrays().keys() == again.arrays().keys() >= {"dissent.position", "accepted.position"}
+    for name, array in tracker.arrays().items():
+        np.testing.assert_array_equal(again.arrays()[name], array)

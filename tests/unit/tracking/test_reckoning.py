@@ -78,9 +78,6 @@ def test_it_is_nowhere_before_the_first_certain_place():
     drive_straight(reckoning, 5.0, views=3)
     assert (reckoning.position, reckoning.known) == (None, False)
     assert not reckoning.doubts(np.array([1e6, 1e6]), np.array([0.0]))
-    assert len(reckoning.numbers()) == 0
-    reckoning.restore(NOWHERE)
-    assert (reckoning.position, reckoning.known) == (None, False)
 
 
 STREETS = {
@@ -228,31 +225,6 @@ def test_a_place_without_a_heading_leaves_the_direction_alone():
     np.testing.assert_array_equal(reckoning.position, FAR)
 
 
-def wander(reckoning):
-    """Two views with a turn between them, at a place that is doubted."""
-    reckoning.advance(turned(0.1, None, -0.3), 5.0, False)
-    reckoning.doubts(FAR, NOWHERE)
-    reckoning.advance(turned(0.2), 3.0, True)
-    reckoning.doubts(FAR, NOWHERE)
-
-
-def test_from_its_numbers_it_goes_on_bit_for_bit():
-    whole, resumed = settled(heading=1.0), Reckoning(RADIUS, MODEL)
-    wander(whole)
-    saved = whole.numbers()
-    resumed.restore(saved)
-    before = saved.copy()
-    for reckoning in (whole, resumed):
-        wander(reckoning)
-    np.testing.assert_array_equal(resumed.numbers(), whole.numbers())
-    np.testing.assert_array_equal(saved, before)
-
-
-@pytest.mark.parametrize("since", [Turned(), turned(None), turned(0.1, None, -0.3), turned(0.2).begin_anew()])
-def test_turns_come_back_from_their_numbers(since):
-    assert Turned.from_numbers(since.numbers()) == since
-
-
 def test_a_place_that_is_believed_in_the_end_brings_its_own_direction():
     """Otherwise the next view would contradict it again."""
     reckoning = settled(heading=0.0)
@@ -270,12 +242,6 @@ def test_who_rolls_back_goes_back():
     reckoning.advance(turned(0.0), -4.0, True)
     np.testing.assert_allclose(reckoning.position, START - np.array([0.0, 4.0]), rtol=0, atol=ROUNDING)
     assert reckoning.spread > before
-
-
-@pytest.mark.parametrize("count", [1, 5, 7])
-def test_numbers_of_another_length_are_refused(count):
-    with pytest.raises(ValueError, match=f"6 numbers, not {count}"):
-        Reckoning(RADIUS, MODEL).restore(np.zeros(count))
 
 
 def test_with_nothing_to_be_believed_in_the_end_nothing_is_doubted():

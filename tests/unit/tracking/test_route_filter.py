@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plain_filter import PlainFilter
-from routes import WAYS, lay, line, random_evidence, random_motion, ring, shake
+from routes import SPEED, WAYS, lay, line, random_evidence, random_motion, ring, shake
 from tmapr.tracking import RouteModel
 from tmapr.tracking.route import TILE
 from tmapr.tracking.route_filter import Motion, RouteFilter
@@ -129,7 +129,7 @@ def test_what_drives_over_an_open_end_is_off_the_map_and_a_loop_has_none(told):
         left = belief.off - model.start_off
         if route.closed.all() or told == 0.0:
             assert left == pytest.approx(0.0, abs=1e-9), name
-        elif abs(told) > route.length:
+        elif abs(told) > route.cells.sum() * route.cell:
             ends = 1 - route.cells[route.closed].sum() / route.cells.sum()
             assert left == pytest.approx((1 - model.start_off) * ends, abs=1e-6)
 
@@ -139,6 +139,17 @@ def test_a_view_that_says_nothing_proves_nothing(rng):
         belief = RouteFilter(route, RouteModel())
         for _ in range(5):
             assert belief.observe(np.zeros(len(route.rows)), random_motion(rng)) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_what_stands_shows_no_new_views_and_odometry_says_more_than_they_do():
+    def pace(new_view, told):
+        belief = RouteFilter(lay(line(120)), RouteModel(views_weight=1.0))
+        for _ in range(20):
+            belief.observe(np.zeros(120), Motion(0.25, 2.0, told, 0.4, new_view))
+        return belief.pace / SPEED
+
+    assert pace(False, None) < 0.5 < 1.0 < pace(True, None)
+    assert pace(False, 2.0) == pace(True, 2.0)
 
 
 @pytest.mark.parametrize(("backwards", "proven"), [(False, True), (True, False)])
@@ -252,13 +263,14 @@ def test_all_references_of_the_peak_s_cells_are_named_and_the_nearest_is_its_lik
     assert peak.near.tolist() == [29, 30, 31, 32, 33]
 
 
-def test_the_places_where_the_camera_may_be_have_all_that_is_on_the_map(rng):
-    route = ROUTES["two traverses"]
-    belief = RouteFilter(route, RouteModel())
-    belief.observe(random_evidence(rng, len(route.rows)), STEP)
-    spots, masses = belief.list_modes()
-    assert masses.sum() == pytest.approx(1.0)
-    assert masses @ spots == pytest.approx(belief.where @ route.spots / belief.where.sum())
+def test_an_unlikely_place_has_the_second_moment_of_all_the_others_too(rng):
+    route, belief = ROUTES["two traverses"], RouteFilter(ROUTES["two traverses"], RouteModel())
+    belief.observe(evidence := random_evidence(rng, len(route.rows)), STEP)
+    peak = belief.find_peak(evidence, 5.0)
+    (_, sure), (_, unsure) = (belief.describe(peak, certainty) for certainty in (0.0, 1.0))
+    away = route.spots[route.used] - peak.position
+    spread = np.einsum("n,ni,nj->ij", belief.where[route.used], away, away) / belief.where.sum()
+    np.testing.assert_allclose((unsure - sure)[:2, :2], (1.0 - peak.probability) * spread)
 
 
 def test_of_a_long_route_the_null_map_has_parts_and_keeps_them_when_saved(rng):
