@@ -20,7 +20,7 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("weighed += np.bincount(route.after[cells], where * share, len(route.rows))",
          "weighed += np.bincount(route.after[cells], where, len(route.rows))"),
         ("believed = (1.0 - wrong) * near / near.sum() +", "believed = near / near.sum() +"),
-        ("self.off = self.model.start_off * wrong", "self.off = self.model.start_off"),
+        ("self.off = wrong**2", "self.off = wrong"),
         ("np.where(speeds < 0, backwards * usual, usual)", "usual"),
         ("_make_prior(model, 0.0)", "_make_prior(model, model.backwards)"),
         ("np.arange(block)[::-1]).ravel()", "np.arange(block)).ravel()"),

@@ -182,10 +182,10 @@ def test_a_state_that_lacks_an_array_is_refused(method, name, block, stream, run
         resumed()
 
 
-@pytest.mark.parametrize("count", [5, 7])
+@pytest.mark.parametrize("count", [1, 7])
 def test_a_state_whose_reckoned_position_has_another_length_is_refused(count, tracked, run):
     resumed = spoilt_state(tracked, run, lambda arrays: arrays.update({"track.reckoned": np.zeros(count)}))
-    with pytest.raises(InputError, match=rf"a reckoned position has 6 numbers, not {count}"):
+    with pytest.raises(InputError, match=rf"track\.reckoned must not be float64 of shape \({count},\)"):
         resumed()
 
 

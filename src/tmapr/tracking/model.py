@@ -30,8 +30,7 @@ class RouteModel(Settings):
     longest_gap: float = Field(60.0, gt=0, le=600, description="seconds unseen after which the camera may be anywhere")
     odometry_error: float = Field(0.1, gt=0, lt=1, description="share by which a way told by odometry may be wrong")
 
-    start_off: float = Field(0.2, gt=0, lt=1, description="probability of being off the map before anything was seen")
-    start_wrong: float = Field(0.1, gt=0, lt=1, description="probability that a start somebody told is wrong")
+    start_off: float = Field(0.2, gt=0, lt=1, description="probability that a drive starts off the map, or not as told")
     leave: float = Field(0.001, ge=0, description="rate of leaving the map, 1/m")
     come_back: float = Field(0.01, gt=0, description="rate of coming back to it, anywhere, 1/m")
     dropped: float = Field(1e-6, ge=0, lt=0.01, description="probability of 64 cells that is left out of the filter")

@@ -94,8 +94,8 @@ class RouteFilter:
         self.restart()
         squared = ((self.route.spots - position) ** 2).sum(axis=1).reshape(self._used.shape)
         near = np.exp(-0.5 * (squared - squared[self._used].min()) / deviation**2) * self._used
-        wrong = self.model.start_wrong
-        self.off = self.model.start_off * wrong
+        wrong = self.model.start_off
+        self.off = wrong**2
         believed = (1.0 - wrong) * near / near.sum() + wrong * self._used / self._used.sum()
         self._on.spread((1.0 - self.off) * believed, self._prior)
 

@@ -203,21 +203,21 @@ def test_a_start_is_a_bell_around_where_somebody_said():
     route = lay(line(60))
     belief, model = RouteFilter(route, RouteModel()), RouteModel()
     belief.start_around(np.array([60.0, 1.0]), 6.0)
-    on = 1.0 - model.start_off * model.start_wrong
-    told = belief.where[route.used] - on * model.start_wrong / len(route.used)
+    on = 1.0 - model.start_off**2
+    told = belief.where[route.used] - on * model.start_off / len(route.used)
     along = route.spots[route.used][:, 0]
     mean = float(told @ along / told.sum())
     assert mean == pytest.approx(60.0, abs=0.1)
     assert np.sqrt(told @ (along - mean) ** 2 / told.sum()) == pytest.approx(6.0, rel=0.02)
-    assert belief.off == pytest.approx(model.start_off * model.start_wrong)
+    assert belief.off == pytest.approx(model.start_off**2)
 
 
 def test_a_start_that_was_wrong_leaves_every_cell_its_share():
     route, model = lay(line(60)), RouteModel()
     belief = RouteFilter(route, model)
     belief.start_around(np.array([1e6, 1e6]), 1e-3)
-    on = 1.0 - model.start_off * model.start_wrong
-    assert belief.where[route.used].min() >= on * model.start_wrong / len(route.used) * (1 - 1e-12)
+    on = 1.0 - model.start_off**2
+    assert belief.where[route.used].min() >= on * model.start_off / len(route.used) * (1 - 1e-12)
     assert belief.where.sum() + belief.off == pytest.approx(1.0)
 
 
