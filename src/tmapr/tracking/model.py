@@ -35,7 +35,7 @@ class RouteModel(Settings):
     come_back: float = Field(0.01, gt=0, description="rate of coming back to it, anywhere, 1/m")
     dropped: float = Field(1e-6, ge=0, lt=0.01, description="probability of 64 cells that is left out of the filter")
     null_block: float = Field(25.0, gt=0, description="metres of a block of the null map, driven the other way round")
-    null_way: float = Field(10e3, gt=0, description="metres of the null map at most; of a longer one, parts")
+    null_way: float = Field(5e3, gt=0, description="metres of the null map at most; of a longer one, parts")
 
     similarity_weight: float = Field(2.0, gt=0, description="of a reference's similarity, per deviation")
     place_weight: float = Field(1.0, ge=0, description="of the classifier's score of its place, per deviation")

@@ -182,7 +182,7 @@ def advance(grid, taps, change, weights, old, new):
     """
     speeds, size = old.mass.shape[1], old.mass.shape[2]
     moved, mixed, by_speed = np.empty((speeds, size)), np.empty((speeds, size)), np.zeros(speeds)
-    likelihood, columns, predicted, seen = np.empty(size), np.empty(size), 0.0, 0.0
+    likelihood, arrived, columns, predicted, seen = np.empty(size), np.empty(size), np.empty(size), 0.0, 0.0
     farthest, nearest, seeded = (taps.nearest + taps.widths - 1).max(), taps.nearest.min(), change.seeds.sum()
     for drive in range(len(grid.cells)):
         start, count, closed = grid.first[drive], grid.cells[drive], grid.closed[drive]
@@ -200,16 +200,17 @@ def advance(grid, taps, change, weights, old, new):
             _mix(moved, change, mixed)
             _read(grid, first, cells, weights, likelihood)
             likelihood[cells:] = 0.0
-            columns[:] = 0.0
+            arrived[:], columns[:] = 0.0, 0.0
             for k in range(speeds):
                 mixed[k, cells:] = 0.0
-                predicted += _add_up(mixed[k])
                 for i in range(size):
-                    mixed[k, i] *= weights.speeds[k]
-                    columns[i] += mixed[k, i]
-                    new.mass[tile, k, i] = mixed[k, i] * likelihood[i]
+                    weighed = mixed[k, i] * weights.speeds[k]
+                    arrived[i] += mixed[k, i]
+                    columns[i] += weighed
+                    new.mass[tile, k, i] = weighed * likelihood[i]
                     new.where[tile, i] += new.mass[tile, k, i]
                 by_speed[k] += _add_up(new.mass[tile, k])
+            predicted += _add_up(arrived)
             seen += _add_up(columns)
             new.totals[tile] = _add_up(new.where[tile])
     return predicted, new.totals.sum() / seen, by_speed
