@@ -16,6 +16,9 @@ class RouteModel(Settings):
 
     cell: float = Field(0.5, gt=0, le=100, description="least length of a cell of the route, metres")
     cells_per_spacing: float = Field(2.0, ge=1, le=16, description="cells from one reference to the next, at most")
+    loop_gap: float = Field(3.0, gt=0, description="spacings within which the ends of a traverse meet")
+    longest_step: float = Field(50.0, ge=1, description="spacings between two references: farther ones were not driven")
+    new_view: float = Field(0.25, gt=0, le=1, description="share of what separates unrelated references: another view")
 
     speeds: Speeds = Field(
         (-0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 2.0, 3.5, 8.0),
@@ -46,19 +49,21 @@ class RouteModel(Settings):
     proof_kept: float = Field(4.0, description="the same of a drive that was proven in the last frame")
     proof_length: float = Field(30.0, gt=0, description="metres after which a proof has faded to 1/e")
     slack: float = Field(1.5, ge=1, description="of the way driven: a place farther from the last one was jumped to")
-    beside: float = Field(0.6, gt=0, description="deviation of the camera from the mapped way, in spacings")
+    beside: float = Field(1.0, gt=0, description="deviation of the camera from the mapped way, metres")
 
     drift: float = Field(0.1, gt=0, description="metres by which dead reckoning errs a metre, along its direction")
     unseen_turn: float = Field(0.1, gt=0, description="deviation of a turn between two frames that nobody saw, radians")
     unturned: float = Field(0.3, gt=0, description="the same of a whole view, radians")
     turn_noise: float = Field(0.02, gt=0, description="deviation of a seen turn, radians a view")
     turn_error: float = Field(0.1, gt=0, description="share by which a seen turn may be wrong")
-    turn_view: float = Field(0.2, gt=0, description="turn that shows a new view where nothing is driven, radians")
     unknown_heading: float = Field(0.5, gt=0, description="deviation from which on a direction is none, radians")
     mapped_heading: float = Field(0.1, gt=0, description="deviation of a mapped direction, radians")
     another_way: float = Field(0.5, gt=0, description="between the directions of two streets, radians")
+    corner: float = Field(0.25, gt=0, description="radii around a place in which a mapped direction is its own")
     deviations: float = Field(2.5, gt=0, description="of dead reckoning, from which on it contradicts a place")
-    believed: float = Field(4.0, ge=0, description="radii to follow a contradicted place for; 0: nothing contradicts")
+    believed: float = Field(16.0, ge=0, description="radii to follow a contradicted place for; 0: nothing contradicts")
+    settled: float = Field(0.25, gt=0, description="radii by which a proven place may be off")
+    followed: float = Field(0.2, gt=0, le=1, description="share of a mapped direction that a proven place brings")
 
     head_views: float = Field(3.0, gt=0, description="views that a pose head's validation counts as")
     head_most: float = Field(100.0, gt=0, description="views after which older errors of a pose head fade")

@@ -14,9 +14,6 @@ from jaxtyping import Float
 from tmapr.tracking.model import RouteModel
 from tmapr.types import measure_distance
 
-_LEAST_DRIVEN = 0.1
-"""Share of a view's metres that is driven however much it turned."""
-
 
 @dataclass(slots=True)
 class Turned:
@@ -63,24 +60,23 @@ class Reckoning:
         """Whether it can say where the camera is."""
         return self.position is not None and self.doubt < self._model.unknown_heading
 
-    def advance(self, turned: Turned, metres: float, told: bool) -> None:
-        """Drive to the next view: as far as odometry told, or what turning leaves of the metres that are usual."""
+    def advance(self, turned: Turned, metres: float) -> None:
+        """Drive to the next view."""
         if self.position is None:
             return
         model, turn = self._model, turned.radians if turned.told else 0.0
         noise = sqrt(turned.variance) + hypot(model.turn_noise, model.turn_error * turn)
         self.doubt = min(hypot(self.doubt, noise if turned.told else model.unturned), model.unknown_heading)
-        way = metres if told else metres * max(1.0 - abs(turn) / model.turn_view, _LEAST_DRIVEN)
-        self._driven = abs(way)
+        self._driven = abs(metres)
         if self.known:
             middle = self.heading + turn / 2.0
-            self.position = self.position + way * np.array([cos(middle), sin(middle)])
+            self.position = self.position + metres * np.array([cos(middle), sin(middle)])
         self.heading = (self.heading + turn) % (2.0 * pi)
         self.spread += self._driven * min(model.drift + self.doubt, 1.0)
 
     def doubts(self, spot: Float[np.ndarray, "2"], headings: Float[np.ndarray, " near"]) -> bool:
         """Whether a proven place is to be doubted, around which the mapped traverses look these ways."""
-        if not self.contradicts(spot) and not self._looks_elsewhere(headings):
+        if not self.contradicts(spot) and not self.looks_elsewhere(headings):
             return False
         self.doubted += self._driven
         if self.doubted < self._model.believed * self._radius:
@@ -93,24 +89,19 @@ class Reckoning:
         reach = self._radius + self._model.deviations * self.spread
         return self.position is not None and measure_distance(spot, self.position) > reach
 
-    def _looks_elsewhere(self, headings: Float[np.ndarray, " near"]) -> bool:
-        off = [abs(remainder(each - self.heading, 2.0 * pi)) for each in headings.tolist() if isfinite(each)]
+    def looks_elsewhere(self, headings: Float[np.ndarray, " near"], turned: float = 0.0) -> bool:
+        """Whether the camera, `turned` since the last view, looks another way than all of these."""
+        off = [abs(remainder(each - self.heading - turned, 2.0 * pi)) for each in headings.tolist() if isfinite(each)]
         return self.known and bool(off) and min(off) > self._model.another_way + self._model.deviations * self.doubt
 
     def settle(self, spot: Float[np.ndarray, "2"], heading: float) -> None:
         """Take a proven place for granted, and its direction as far as it is not known better."""
         model, known = self._model, self.known
-        self.position, self.spread, self.doubted = spot, _NEAR * self._radius, 0.0
+        self.position, self.spread, self.doubted = spot, model.settled * self._radius, 0.0
         if not isfinite(heading):
             return
         if not known:
             self.heading, self.doubt = heading, 2.0 * model.mapped_heading
             return
-        self.heading += _FOLLOWED * remainder(heading - self.heading, 2.0 * pi)
-        self.doubt = hypot((1.0 - _FOLLOWED) * self.doubt, _FOLLOWED * model.mapped_heading)
-
-
-_NEAR = 0.25
-"""Radii by which a proven place may be off."""
-_FOLLOWED = 0.2
-"""Share of the way to the mapped direction that a proven place draws the reckoned one."""
+        self.heading += model.followed * remainder(heading - self.heading, 2.0 * pi)
+        self.doubt = hypot((1.0 - model.followed) * self.doubt, model.followed * model.mapped_heading)

@@ -15,13 +15,7 @@ from tmapr.retrieval.memory import Memory
 from tmapr.tracking.model import RouteModel
 
 TILE = 64
-_NEW_VIEW = 0.25
-"""Of what separates two unrelated references: a change of descriptor that makes another view."""
 _PAIRS = 4000
-_CLOSE = 3.0
-"""Spacings within which the ends of a traverse meet."""
-_FARTHEST = 50.0
-"""Spacings that a gap between two references is long at most: farther ones were not driven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +64,13 @@ def lay_route(memory: Memory, model: RouteModel) -> Route:
     """The route that a map's references were driven along."""
     drives, positions = memory.drives(), memory.positions
     reference = measure_reference(drives, positions, memory.stamps)
-    spacing, view = reference.spacing, _NEW_VIEW * _measure_unrelated(memory.descriptors)
+    spacing, view = reference.spacing, model.new_view * _measure_unrelated(memory.descriptors)
     cell = max(model.cell, spacing / model.cells_per_spacing)
     begin, first = 0, [0]
     parts, counts, closed = [], [], []
     for drive, moved in zip(drives, measure_steps(drives, positions), strict=True):
-        loop = _closes(positions[drive], moved, spacing)
-        part = _cut(positions[drive], np.minimum(moved, _FARTHEST * spacing), cell, loop)
+        loop = _closes(positions[drive], moved, model.loop_gap * spacing)
+        part = _cut(positions[drive], np.minimum(moved, model.longest_step * spacing), cell, loop)
         counts.append(len(part))
         tiles = -(-len(part) // TILE)
         spare = np.repeat(part[-1:], tiles * TILE - len(part), axis=0)
@@ -130,9 +124,8 @@ def _measure_views(memory: Memory, view: float) -> float:
     return metres / max(count, 1)
 
 
-def _closes(positions: Float[np.ndarray, "n 2"], steps: Float[np.ndarray, " m"], spacing: float) -> bool:
+def _closes(positions: Float[np.ndarray, "n 2"], steps: Float[np.ndarray, " m"], reach: float) -> bool:
     """Whether a traverse ends where it began, heading the same way."""
-    reach = _CLOSE * spacing
     if len(positions) < 4 or steps.sum() < 10 * reach:
         return False
     gap = positions[0] - positions[-1]

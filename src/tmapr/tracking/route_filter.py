@@ -174,7 +174,7 @@ class RouteFilter:
         likely /= likely.sum()
         position = likely @ route.spots[near]
         off = route.spots[near] - position
-        covariance = (off * likely[:, None]).T @ off + np.eye(2) * (self.model.beside * route.spacing) ** 2
+        covariance = (off * likely[:, None]).T @ off + np.eye(2) * self.model.beside**2
         best = near[np.argmax(likely)]
         reference = int(route.after[best] if route.between[best] > 0.5 else route.before[best])
         around = np.union1d(route.before[near], route.after[near])

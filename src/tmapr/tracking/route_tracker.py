@@ -124,7 +124,7 @@ class RouteTracker(Tracker):
         gain = self.filter.observe(evidence, motion)
         peak = self.filter.find_peak(evidence, self.radius)
         proven = self._proof.judge(peak, gain, motion)
-        proven = self._reckon(peak, proven, motion) and proven
+        proven = self._reckon(peak, proven) and proven
         predicted = self._predict(percept.stamp)
         belief, verdict = self._place(peak, predicted, proven)
         if head is not None and proven and motion.new_view:
@@ -173,19 +173,27 @@ class RouteTracker(Tracker):
             self._odometry.see_view()
         return Motion(seconds, metres, told, 1.0 if first else min(metres / model.view, 1.0), bool(change >= 1.0))
 
-    def _reckon(self, peak: Peak, proven: bool, motion: Motion) -> bool:
-        """Whether dead reckoning has nothing against the place; asked once a view, and of what is newly proven."""
+    def _reckon(self, peak: Peak, proven: bool) -> bool:
+        """Whether dead reckoning has nothing against the place: direction in each frame, distance once a view."""
         news, self._claimed = proven and not self._claimed, proven
         if self._viewed < self._model.view and not news:
+            if proven and not self._doubted:
+                self._doubted = self._reckoning.looks_elsewhere(self._read_headings(peak), self._turned.radians)
             return not self._doubted
-        self._reckoning.advance(self._turned, self._viewed, motion.told is not None)
+        self._reckoning.advance(self._turned, self._viewed)
         self._turned, self._viewed, self._doubted = self._turned.begin_anew(), 0.0, False
         if proven:
-            headings = self.route.headings
-            self._doubted = self._reckoning.doubts(peak.position, headings[peak.near])
+            self._doubted = self._reckoning.doubts(peak.position, self._read_headings(peak))
             if not self._doubted:
-                self._reckoning.settle(peak.position, float(headings[peak.reference]))
+                self._reckoning.settle(peak.position, float(self.route.headings[peak.reference]))
         return not self._doubted
+
+    def _read_headings(self, peak: Peak) -> Float[np.ndarray, " around"]:
+        """Which way the mapped traverses look at a place: nearer than its radius, since at a corner they turn."""
+        away = np.hypot(*(self.route.positions[peak.near] - peak.position).T)
+        around = away <= max(self._model.corner * self.radius, away.min())
+        headings: Float[np.ndarray, " around"] = self.route.headings[peak.near[around]]
+        return headings
 
     def _place(self, peak: Peak, predicted: Belief, proven: bool) -> tuple[Belief, Verdict]:
         """The belief at the place, if it is likelier than to be off the map; else as predicted, or as reckoned."""

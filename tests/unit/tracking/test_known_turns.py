@@ -14,8 +14,9 @@ from tmapr.types import NANOSECONDS, Odometry, Reason, Status
 GAIN = 0.8
 MEMORY = remember_drives(LOOP, turn_gain=GAIN)
 RADIUS = MEMORY.reference.place
-BELIEVED = RouteModel().believed * RADIUS
-"""Metres for which a place is doubted that way and turns contradict."""
+FOLLOWED = RouteModel(believed=4.0)
+BELIEVED = FOLLOWED.believed * RADIUS
+"""Metres for which a place is doubted that way and turns contradict, sooner than they may err as far as the jump."""
 YAW_RATE = SPEED / INSIDE
 TURNING, DRIVING = Odometry(yaw_rate=YAW_RATE), Odometry(SPEED, YAW_RATE)
 METRES = STEP * np.arange(80)
@@ -67,7 +68,7 @@ def test_right_turns_change_nothing_on_the_mapped_way(plain, told):
 @pytest.fixture(scope="module")
 def jumped():
     """What was estimated after a jump, and whether it was doubted."""
-    tracker, found = track(), []
+    tracker, found = RouteTracker(Tracking(model=FOLLOWED), Fusion(), MEMORY), []
     for percept in shoot(ELSEWHERE, DRIVING):
         found += [(advance(tracker, [percept])[0], bool(tracker.arrays()["judged"][0]))]
     return found[JUMP:]
@@ -156,3 +157,15 @@ def test_off_the_map_the_estimate_follows_way_and_turns_and_claims_nothing():
         (estimate,) = advance(tracker, [percept])
         assert np.hypot(*(estimate.position - spot)) < 1.5 * RADIUS
         assert estimate.status is not Status.LOCALIZED
+
+
+def test_straight_on_into_a_street_that_looks_like_the_one_around_the_corner_is_no_longer_localized_at_once():
+    ahead = STEP * np.arange(1, 41)
+    corner = np.concatenate([np.column_stack([ahead, 0 * ahead]), np.column_stack([0 * ahead + ahead[-1], ahead])])
+    memory = remember_drives(corner, turn_gain=GAIN)
+    tracker, radius = RouteTracker(Tracking(), Fusion(), memory), memory.reference.place
+    seen = follow(tracker, memory, jitter(film(corner), Odometry(SPEED, 1e-9)))
+    beyond = np.array([each.position[1] for each in seen])
+    localized = np.array([each.status is Status.LOCALIZED for each in seen])
+    assert localized[20:40].all()
+    assert not localized[(beyond > radius / 4 + 2 * STEP) & (beyond < 3 * radius)].any()

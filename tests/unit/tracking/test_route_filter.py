@@ -249,7 +249,7 @@ def test_the_peak_is_where_most_lies_and_the_last_view_sharpens_it(rng):
     sharpened = where * np.exp(seen) * near
     assert peak.position[0] == pytest.approx(sharpened @ route.spots[route.used][:, 0] / sharpened.sum(), abs=0.2)
     spread = np.sqrt(sharpened @ (route.spots[route.used][:, 0] - peak.position[0]) ** 2 / sharpened.sum())
-    beside = RouteModel().beside * route.spacing
+    beside = RouteModel().beside
     assert np.sqrt(peak.covariance[0, 0]) == pytest.approx(np.hypot(spread, beside), abs=0.2)
     assert peak.covariance[1, 1] == pytest.approx(beside**2)  # the route is straight
     assert peak.reference == route.before[route.used][np.argmax(sharpened)]  # at it or midway to the next one
