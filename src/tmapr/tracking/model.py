@@ -51,7 +51,8 @@ class RouteModel(Settings):
     slack: float = Field(1.5, ge=1, description="of the way driven: a place farther from the last one was jumped to")
     beside: float = Field(1.0, gt=0, description="deviation of the camera from the mapped way, metres")
 
-    drift: float = Field(0.1, gt=0, description="metres by which dead reckoning errs a metre, along its direction")
+    drift: float = Field(0.1, gt=0, description="metres by which dead reckoning errs a metre")
+    undirected: float = Field(0.6, gt=0, description="the same where it does not know its direction")
     unseen_turn: float = Field(0.1, gt=0, description="deviation of a turn between two frames that nobody saw, radians")
     unturned: float = Field(0.3, gt=0, description="the same of a whole view, radians")
     turn_noise: float = Field(0.02, gt=0, description="deviation of a seen turn, radians a view")

@@ -72,7 +72,7 @@ class Reckoning:
             middle = self.heading + turn / 2.0
             self.position = self.position + metres * np.array([cos(middle), sin(middle)])
         self.heading = (self.heading + turn) % (2.0 * pi)
-        self.spread += self._driven * min(model.drift + self.doubt, 1.0)
+        self.spread += self._driven * (model.drift if self.known else model.undirected)
 
     def doubts(self, spot: Float[np.ndarray, "2"], headings: Float[np.ndarray, " near"]) -> bool:
         """Whether a proven place is to be doubted, around which the mapped traverses look these ways."""
