@@ -42,7 +42,7 @@ def study(  # noqa: PLR0913 (each an option)
     other = load_rows(folder / against) if against and against not in [each.name for each in asked.method] else None
     found = run_study(asked, rows, home, workers, make_teller(quiet), make_watch(asked.name, quiet))
     base = against or next(iter(found))
-    tables = [tabulate_study(found)]
+    tables = [tabulate_study(found | ({base: other} if other else {}))]
     if other or len(found) > 1:
         tables.append(compare_methods(found, base, other or found[base]))
     told = "\n".join(table.markdown() for table in tables)

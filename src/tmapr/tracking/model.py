@@ -62,7 +62,7 @@ class RouteModel(Settings):
     another_way: float = Field(0.5, gt=0, description="between the directions of two streets, radians")
     corner: float = Field(0.25, gt=0, description="radii around a place in which a mapped direction is its own")
     deviations: float = Field(2.5, gt=0, description="of dead reckoning, from which on it contradicts a place")
-    believed: float = Field(16.0, ge=0, description="radii to follow a contradicted place for; 0: nothing contradicts")
+    believed: float = Field(8.0, ge=0, description="radii to follow a contradicted place for; 0: nothing contradicts")
     settled: float = Field(0.25, gt=0, description="radii by which a proven place may be off")
     followed: float = Field(0.2, gt=0, le=1, description="share of a mapped direction that a proven place brings")
 

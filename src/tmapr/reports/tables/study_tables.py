@@ -23,16 +23,12 @@ def _share(part: float, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _count_off(each: AskedDrive) -> int:
-    return each.off_localized + each.twin_localized
-
-
 _COUNTED: Mapping[str, tuple[str, int, Callable[[Sequence[AskedDrive]], float | None]]] = {
-    "frames": ("frames", 0, lambda drives: sum(each.frames for each in drives)),
-    "wrong": ("wrong", 0, lambda drives: sum(each.wrong_on_map for each in drives)),
-    "wrong_in_1000": ("in 1000", 1, lambda drives: _count_in_1000(drives)),
-    "off_map": ("off map", 0, lambda drives: sum(each.off_map + each.twin_frames for each in drives)),
-    "off_localized": ("localized there", 0, lambda drives: sum(map(_count_off, drives))),
+    "frames": ("frames", 0, lambda drives: _frames(drives)),
+    "wrong": ("wrong", 0, lambda drives: sum(each.wrong for each in drives)),
+    "wrong_in_1000": ("in 1000", 1, lambda drives: _share(1000 * sum(each.wrong for each in drives), _frames(drives))),
+    "wrong_on_map": ("of them on the map", 0, lambda drives: sum(each.wrong_on_map for each in drives)),
+    "off": ("localized off the map", 3, lambda drives: _share_off(drives)),
 }
 """Sums over the places."""
 _AVERAGED: Mapping[str, tuple[str, int, Figure]] = {
@@ -44,15 +40,19 @@ _AVERAGED: Mapping[str, tuple[str, int, Figure]] = {
 }
 """Means over the places."""
 _COMPARED: Mapping[str, tuple[str, int, Figure]] = {
-    "wrong": ("wrong", 1, lambda each: float(each.wrong_on_map)),
-    "off": ("localized off the map", 3, lambda each: _share(_count_off(each), each.off_map + each.twin_frames)),
+    "wrong": ("wrong", 1, lambda each: float(each.wrong)),
+    "off": ("localized off the map", 3, lambda each: _share_off([each])),
     **_AVERAGED,
 }
 _HEADS = (*(TableColumn(key, key) for key in ("asked", "family", "method")), TableColumn("places", "places", 0))
 
 
-def _count_in_1000(drives: Sequence[AskedDrive]) -> float | None:
-    return _share(1000 * sum(each.wrong_on_map for each in drives), sum(each.localized_on_map for each in drives))
+def _frames(drives: Sequence[AskedDrive]) -> int:
+    return sum(each.frames for each in drives)
+
+
+def _share_off(drives: Sequence[AskedDrive]) -> float | None:
+    return _share(sum(each.off_localized for each in drives), sum(each.off_map for each in drives))
 
 
 def tabulate_study(found: Rows) -> Table:
@@ -131,7 +131,7 @@ def _describe(found: Rows) -> Iterator[str]:
             where = f"commit {commit[:10]}{' and changes to it' if dirty else ''}" if commit else "no checkout"
             yield f"{method}: {where}, source {source[:12]}"
     yield (
-        "wrong: localized on the map and farther from the truth than max(10 m, 2 × spacing), 25 m at most;"
-        " in 1000: of the frames localized on the map; off map: farther than 20 m from every reference"
+        "wrong: localized, on the map or off it, and farther from the truth than max(10 m, 2 × spacing), 25 m at most;"
+        " off the map: farther than 20 m from every reference, streets that copy mapped ones apart"
     )
     yield "medians and shares are means over places; in 95 %: localized frames with the truth inside the stated ellipse"

@@ -14,22 +14,24 @@ def read(table):
 
 def test_counts_are_added_and_medians_averaged_over_the_places_of_a_family():
     rows = [
-        make_row("city-2", {"night": make_drive(wrong_on_map=3, localized_on_map=50, median_m=1.0)}),
-        make_row("city-4", {"night": make_drive(wrong_on_map=0, localized_on_map=100, median_m=2.0)}),
+        make_row("city-2", {"night": make_drive(wrong=3, wrong_on_map=2, median_m=1.0)}),
+        make_row("city-4", {"night": make_drive(median_m=2.0)}),
         make_row("campus-2", {"night": make_drive(median_m=None)}, kind="campus"),
     ]
     city, campus, both = read(tabulate_study({"default": rows}))
     assert (city["family"], city["places"], city["frames"], city["wrong"]) == ("city", 2, 200, 3)
-    assert (city["wrong_in_1000"], city["median_m"]) == (20.0, 1.5)
+    assert (city["wrong_in_1000"], city["wrong_on_map"], city["median_m"]) == (15.0, 2, 1.5)
     assert (campus["family"], campus["median_m"]) == ("campus", None)
-    assert (both["family"], both["places"], both["wrong_in_1000"]) == ("all", 3, 12.0)
+    assert (both["family"], both["places"], both["wrong_in_1000"]) == ("all", 3, 10.0)
 
 
 def test_drives_of_other_places_are_one_line():
     away = {"localized": None, "on_map": 0, "off_map": 100, "away": True}
-    drives = {f"{name}: night": make_drive(off_localized=count, **away) for name, count in (("a", 1), ("b", 4))}
+    drives = {
+        f"{name}: night": make_drive(wrong=count, off_localized=count, **away) for name, count in (("a", 1), ("b", 4))
+    }
     (line,) = read(tabulate_study({"default": [make_row("city-2", drives)]}))
-    assert (line["asked"], line["places"], line["off_map"], line["off_localized"]) == (FOREIGN, 1, 200, 5)
+    assert (line["asked"], line["places"], line["wrong"], line["off"]) == (FOREIGN, 1, 5, 0.025)
 
 
 def test_a_difference_is_paired_by_place_with_student_s_interval():
