@@ -92,7 +92,7 @@ class PlainFilter:
         if motion.told is None:
             mapped = route.speed * motion.seconds / route.cell
             return [(slow * mapped, fast * mapped) for slow, fast in list_bounds(model.speeds)]
-        error = model.odometry_error * abs(motion.told)
+        error = model.motion_error * abs(motion.told)
         return [((motion.told - error) / route.cell, (motion.told + error) / route.cell)] * len(model.speeds)
 
     def move(self, mass, motion):

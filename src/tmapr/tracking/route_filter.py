@@ -157,7 +157,7 @@ class RouteFilter:
         if motion.told is None:
             way = self.route.speed * motion.seconds / self.route.cell
             return self._low * way, self._high * way
-        way, error = motion.told / self.route.cell, self.model.odometry_error * abs(motion.told) / self.route.cell
+        way, error = motion.told / self.route.cell, self.model.motion_error * abs(motion.told) / self.route.cell
         return np.full_like(self._low, way - error), np.full_like(self._low, way + error)
 
     def find_peak(self, evidence: Float[np.ndarray, " refs"], radius: float) -> Peak:
@@ -193,7 +193,7 @@ class RouteFilter:
         speed, deviation = self.velocity
         heading = float(self.route.headings[peak.reference])
         onward = np.zeros(2) if np.isnan(heading) else np.array([np.cos(heading), np.sin(heading)])
-        slow = (self.model.drift * self.route.speed) ** 2
+        slow = (self.model.motion_error * self.route.speed) ** 2
         covariance[2:, 2:] = deviation**2 * np.outer(onward, onward) + slow * np.eye(2)
         return np.concatenate([peak.position, speed * onward]), covariance
 

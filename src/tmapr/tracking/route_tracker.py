@@ -57,7 +57,7 @@ LAYOUT = {
     "metres": Array("f", "measured"),
     "key": Array("f", "width", -1.01, 1.01, optional=True),
     "reckoned": POSITION,
-    "reckoning": Array("f", "4"),
+    "reckoning": Array("f", "5"),
     "turned": Array("f", "4"),
     "judged": Array("b", "3"),
     "head": Array("f", "2", 0),
@@ -150,10 +150,9 @@ class RouteTracker(Tracker):
         self._metres = None if speed is None or self._metres is None else self._metres + speed * seconds
         gain = self._memory.turn_gain
         if rate is not None:
-            self._turned.add(rate * seconds, self._model.unseen_turn)
+            self._turned.add(rate * seconds)
         elif not percept.fault:  # after a picture that cannot be used, the next one tells of both
-            seen = None if percept.shift is None or isnan(gain) else gain * percept.shift
-            self._turned.add(seen, self._model.unseen_turn)
+            self._turned.add(None if percept.shift is None or isnan(gain) else gain * percept.shift)
 
     def _measure_motion(self, percept: Percept) -> Motion:
         """What is known of the motion since the last frame that was weighed."""
@@ -191,7 +190,7 @@ class RouteTracker(Tracker):
     def _read_headings(self, peak: Peak) -> Float[np.ndarray, " around"]:
         """Which way the mapped traverses look at a place: nearer than its radius, since at a corner they turn."""
         away = np.hypot(*(self.route.positions[peak.near] - peak.position).T)
-        around = away <= max(self._model.corner * self.radius, away.min())
+        around = away <= max(self._model.settled * self.radius, away.min())
         headings: Float[np.ndarray, " around"] = self.route.headings[peak.near[around]]
         return headings
 
@@ -273,7 +272,7 @@ class RouteTracker(Tracker):
         numbers = {
             "proof": (proof.nats, proof.way, proof.moved, self._viewed),
             "metres": () if self._metres is None else (self._metres,),
-            "reckoning": (reckoning.heading, reckoning.doubt, reckoning.spread, reckoning.doubted),
+            "reckoning": (reckoning.heading, reckoning.doubt, reckoning.spread, reckoning.doubted, reckoning.confirmed),
             "turned": astuple(self._turned),
             "judged": (self._doubted, self._claimed, proof.held),
         }
@@ -290,7 +289,8 @@ class RouteTracker(Tracker):
             np.array(arrays[name]) if name in arrays else None for name in ("anchor", "key", "reckoned")
         )
         proof.nats, proof.way, proof.moved, self._viewed = arrays["proof"].tolist()
-        reckoning.heading, reckoning.doubt, reckoning.spread, reckoning.doubted = arrays["reckoning"].tolist()
+        reckoning.heading, reckoning.doubt, reckoning.spread, *doubted = arrays["reckoning"].tolist()
+        reckoning.doubted, reckoning.confirmed = doubted
         self._metres = float(arrays["metres"][0]) if len(arrays["metres"]) else None
         self._seen = int(arrays["seen"]) if "seen" in arrays else None
         self._turned = Turned(*arrays["turned"].tolist())

@@ -66,7 +66,7 @@ class HeadTrust:
     def expect(self, error: float) -> None:
         """Take the error of a validation, if nothing was measured yet."""
         if self.views == 0.0:
-            self.variance, self.views = max(error, 1e-3) ** 2 / 2.0, self._model.head_views
+            self.variance, self.views = max(error, 1e-3) ** 2 / 2.0, 1.0
 
     def measure(self, said: Float[np.ndarray, "2"], found: Float[np.ndarray, "2"]) -> None:
         """Add a view whose position is known without the head."""

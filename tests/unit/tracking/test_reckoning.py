@@ -22,7 +22,7 @@ def turned(*turns):
     """Frame by frame; None where nobody knows."""
     since = Turned()
     for turn in turns:
-        since.add(turn, MODEL.unseen_turn)
+        since.add(turn)
     return since
 
 
@@ -84,17 +84,17 @@ def test_a_place_is_contradicted_where_all_known_headings_are_of_other_streets(m
 
 
 @pytest.mark.parametrize(
-    ("turns", "radians", "variance"),
-    [
-        ((0.05, -0.2), -0.15, 0.0),
-        ((0.05, None), 0.1, 0.1**2 + 0.05**2),
-        ((0.05, None, None), 0.15, 2 * (0.1**2 + 0.05**2)),
-    ],
+    ("turns", "radians", "open_share"),
+    [((0.05, -0.2), -0.15, 0.0), ((0.05, None), 0.1, 1 / 2), ((0.05, None, None), 0.15, 2 / 3), ((), 0.0, 1.0)],
 )
-def test_an_unknown_turn_goes_on_with_the_last_one_and_leaves_its_size_and_a_tenth_of_a_radian_open(
-    turns, radians, variance
-):
-    assert (turned(*turns).radians, turned(*turns).variance) == pytest.approx((radians, variance))
+def test_an_unknown_turn_goes_on_with_the_last_one_and_leaves_its_share_of_the_view_open(turns, radians, open_share):
+    assert (turned(*turns).radians, turned(*turns).open) == pytest.approx((radians, open_share))
+
+
+def test_what_is_open_of_a_view_and_a_tenth_of_its_turn_are_doubted():
+    reckoning = settled()
+    reckoning.advance(turned(0.2, None), 5.0)
+    assert reckoning.doubt == pytest.approx(np.sqrt(0.2**2 + 0.4**2 / 2 + (0.1 * 0.4) ** 2))
 
 
 @pytest.mark.parametrize("way", [[1.0, 0.0], [0.0, -1.0], [0.6, 0.8]])
@@ -171,18 +171,18 @@ def test_once_a_place_is_taken_for_granted_the_next_is_doubted_as_long():
 
 def test_a_view_of_unknown_turns_leads_straight_on():
     reckoning, since = settled(), turned(0.3).begin_anew()
-    since.add(None, MODEL.unseen_turn)
+    since.add(None)
     reckoning.advance(since, 5.0)
     np.testing.assert_allclose(reckoning.position, START + np.array([5.0, 0.0]), rtol=0, atol=ROUNDING)
 
 
-def test_after_two_views_of_unknown_turns_there_is_no_direction():
-    # √(0.2² + 2 · 0.3²) = 0.47 of two; the third reaches half a radian.
+def test_after_a_view_of_unknown_turns_there_is_hardly_a_direction_and_after_two_none():
+    # √(0.2² + 0.4²) = 0.45 of one; the second is beyond half a radian.
     reckoning, known = settled(), []
     for _ in range(4):
         reckoning.advance(turned(None), 5.0)
         known.append(reckoning.known)
-    assert known == [True, True, False, False]
+    assert known == [True, False, False, False]
 
 
 def test_the_doubt_never_exceeds_that_of_a_lost_direction():
@@ -196,8 +196,8 @@ def test_the_doubt_of_a_direction_grows_with_the_turns():
     straight, bent = settled(), settled()
     straight.advance(turned(0.0), 5.0)
     bent.advance(turned(1.0), 5.0)
-    assert straight.doubt == pytest.approx(np.hypot(0.2, 0.02))
-    assert bent.doubt == pytest.approx(np.hypot(0.2, np.hypot(0.02, 0.1)))
+    assert straight.doubt == pytest.approx(0.2)
+    assert bent.doubt == pytest.approx(np.hypot(0.2, 0.1))
 
 
 @pytest.mark.parametrize(("heading", "mapped", "drawn"), [(0.0, 0.5, 0.1), (0.1, -0.4, 0.0), (0.2, 2 * np.pi, 0.16)])
@@ -224,6 +224,44 @@ def test_a_place_that_is_believed_in_the_end_brings_its_own_direction():
     reckoning.settle(far, np.pi)
     assert reckoning.heading == np.pi
     assert not reckoning.doubts(far, np.array([np.pi]))
+
+
+def give_in():
+    """It followed a place five hundred metres away, against what it said, and took that for granted."""
+    reckoning = settled()
+    drive_straight(reckoning, 5.0, views=8)
+    reckoning.doubted = BELIEVED
+    back, elsewhere = reckoning.position, reckoning.position + np.array([0.0, 500.0])
+    assert not reckoning.doubts(elsewhere, NOWHERE)
+    reckoning.settle(elsewhere, 0.0)
+    return reckoning, back, elsewhere
+
+
+def test_after_it_gave_in_the_place_that_it_had_said_is_contradicted_no_more():
+    reckoning, back, elsewhere = give_in()
+    assert not reckoning.contradicts(back)
+    assert reckoning.contradicts(elsewhere + np.array([0.0, 600.0]))
+
+
+def test_what_it_gave_in_to_is_doubted_only_as_far_as_it_was_followed():
+    reckoning, *_ = give_in()
+    drive_straight(reckoning, 5.0)
+    assert not reckoning.doubts(reckoning.position, NOWHERE)
+    reckoning.settle(reckoning.position, 0.0)
+    for doubted in (True, False):
+        drive_straight(reckoning, 5.0)
+        assert reckoning.doubts(FAR * 10, NOWHERE) == doubted
+
+
+def test_a_proven_place_takes_a_fifth_of_the_spread_a_view_down_to_a_quarter_of_the_radius():
+    reckoning = settled(heading=np.nan)
+    drive_straight(reckoning, 50.0)
+    for spread in (0.8 * (2.5 + 30.0), 0.8**2 * (2.5 + 30.0)):
+        reckoning.settle(START, np.nan)
+        assert reckoning.spread == pytest.approx(spread, abs=ROUNDING)
+    for _ in range(20):
+        reckoning.settle(START, np.nan)
+    assert reckoning.spread == 2.5
 
 
 def test_who_rolls_back_goes_back():
