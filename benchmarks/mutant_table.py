@@ -64,8 +64,10 @@ SOURCE: list[tuple[str, str, Changes]] = [
         ("spread[seen] = local[seen]", "spread[seen] = 0.0"),
         ("score - max(elsewhere, lowest)", "score - lowest"),
     ]),
-    ("proof", "test_foreign_drives", [
+    ("proof", "test_proof", [
         ("self.nats += gain", "self.nats += abs(gain)"),
+    ]),
+    ("proof", "test_foreign_drives", [
         ("self.held = self.nats >= (model.proof_kept", "self.held = self.nats >= (-1e9"),
     ]),
     ("proof", "test_route_tracker", [

@@ -115,7 +115,8 @@ def test_a_shift_of_the_picture_does_what_the_yaw_rate_does_that_it_stands_for()
     turned, seen = track(), track()
     np.testing.assert_array_equal(p_places(advance(seen, shifted)), p_places(advance(turned, percepts)))
     # The first frame's turn is unknown by the picture, and is of before the first place.
-    np.testing.assert_allclose(seen.arrays()["reckoned"], turned.arrays()["reckoned"], rtol=1e-6)
+    for name in ("reckoned", "turned"):
+        np.testing.assert_allclose(seen.arrays()[name], turned.arrays()[name], rtol=1e-6, err_msg=name)
 
 
 def test_where_a_gyroscope_turns_the_picture_s_shift_is_not_asked():
