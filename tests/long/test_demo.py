@@ -43,12 +43,17 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel):
 def test_the_demo_is_better_than_its_pose_head_and_never_wrong_where_it_says_that_it_knows(demo):
     errors = json.loads((demo[0] / "runs/demo/errors.json").read_text())["test"]["night"]
     assert errors["fused"]["rmse"] < errors["apr"]["rmse"]
-    # Off the map, two fifths of the drive, both guess: their RMSE says who guessed nearer.
     assert errors["fused"]["median"] < min(errors["apr"]["median"], errors["retrieval"]["median"])
     assert errors["jumps"]["fused"] < errors["jumps"]["apr"] / 4
     assert errors["decisions"]["wrong"] == errors["decisions"]["off_localized"] == 0
     assert errors["decisions"]["localized"] > 0.8
     assert errors["off_map"]["metres"] > 100
+
+
+@pytest.mark.xfail(strict=True, reason="81.7 m for 79.2 m: off the map, two fifths of the drive, both guess")
+def test_the_demo_is_nearer_than_its_first_candidates_over_the_whole_drive(demo):
+    errors = json.loads((demo[0] / "runs/demo/errors.json").read_text())["test"]["night"]
+    assert errors["fused"]["rmse"] < errors["retrieval"]["rmse"]
 
 
 def test_the_demo_says_each_command_what_it_found_and_how_to_look_at_it(demo):
